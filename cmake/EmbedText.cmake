@@ -1,0 +1,16 @@
+# Run by umavez_embed(): FILES -> OUT/NAME_text.{c,h}.  Bytes are written as an array, since a C
+# string literal longer than 4095 bytes is not portable.
+set(c "#include \"${NAME}_text.h\"\n")
+set(h "#ifndef ${NAME}_TEXT_H\n#define ${NAME}_TEXT_H\n")
+foreach(f ${FILES})
+	file(RELATIVE_PATH rel ${ROOT} ${f})
+	string(REGEX REPLACE "[^A-Za-z0-9]" "_" id ${rel})
+	file(READ ${f} hex HEX)
+	string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+	string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n\t" bytes "${bytes}")
+	string(APPEND c "\nconst char ${id}[] = {\n\t${bytes}0};\n")
+	string(APPEND h "extern const char ${id}[];\n")
+endforeach()
+string(APPEND h "#endif\n")
+file(WRITE ${OUT}/${NAME}_text.c "${c}")
+file(WRITE ${OUT}/${NAME}_text.h "${h}")

@@ -1,0 +1,41 @@
+/*
+ * err.h - why something failed, and what the caller should do about it.
+ *
+ * A fallible function returns 0, or -1 with a struct err filled in (untouched on success).  The
+ * kind names the caller's reaction, not the cause.  Wrap on the way up, log once in the main loop.
+ */
+#ifndef UMAVEZ_ERR_H
+#define UMAVEZ_ERR_H
+
+enum err_kind {
+	ERR_NONE = 0,
+	ERR_RETRY,    /* connection, timeout, deadlock: the same may succeed later */
+	ERR_REJECT,   /* this input never succeeds; others do */
+	ERR_FATAL,    /* this process never succeeds: exit 1 */
+	ERR_USAGE,    /* the command line or the configuration is wrong: exit 2 */
+	ERR_MISMATCH, /* wrong schema or cluster for this process: exit 3 */
+};
+
+struct err {
+	enum err_kind kind;
+	char sqlstate[6];  /* "" unless PostgreSQL reported it */
+	char message[500]; /* one line, without secrets */
+};
+
+#define ERR_INIT {ERR_NONE, "", ""}
+
+#define warn_unused __attribute__((warn_unused_result))
+
+/* Fill in *err.  Always returns -1, so that `return err_set(...)` reads well. */
+int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Put "context: " in front of the message, keeping the kind.  Always returns -1. */
+int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+const char *err_kind_name(enum err_kind kind);
+
+/* The exit status that DESIGN.md gives this kind: 1, 2 or 3. */
+int err_exit_status(const struct err *err);
+
+#endif

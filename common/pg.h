@@ -1,0 +1,97 @@
+/*
+ * pg.h - PostgreSQL sessions that behave the same whatever the role's defaults.
+ *
+ * There is no general query layer: each SQL statement is a verb of the module that owns it, which
+ * uses libpq with the helpers here.  Source: PostgreSQL 15 documentation, chapters 34 and 20.11.
+ */
+#ifndef UMAVEZ_PG_H
+#define UMAVEZ_PG_H
+
+#include "common/err.h"
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What every session sets for itself. Times in ms; 0: no limit. */
+struct pg_session {
+	const char *application_name; /* "umavez-relay/0"; borrowed for the call */
+	int64_t statement_timeout;
+	int64_t lock_timeout;
+	int64_t idle_in_transaction_timeout;
+	int64_t connect_timeout; /* also tcp_user_timeout; 0: 5000 */
+};
+
+/*
+ * Connect, set up the session (synchronous_commit on or stronger, read committed, TimeZone UTC,
+ * timeouts, keepalives, tcp_user_timeout) and check that the settings arrived: a transaction pooler
+ * drops them, and is refused with a message that says so (ERR_FATAL).  A standby or a read-only
+ * server is ERR_RETRY.  Wrong credentials or an unreachable server are ERR_RETRY too.
+ * Close with PQfinish().
+ */
+int pg_connect(const char *url, const struct pg_session *session, PGconn **ret_conn,
+    struct err *err) warn_unused;
+
+/*
+ * The same for an event loop: pg_connect_start() returns at once and the caller drives
+ * PQconnectPoll(); once connected it sends pg_session_check_query() and gives the result to
+ * pg_session_check(). ret_nonce ties the two; it is a buffer of 33 bytes.
+ */
+int pg_connect_start(const char *url, const struct pg_session *session, PGconn **ret_conn,
+    char ret_nonce[33], struct err *err) warn_unused;
+const char *pg_session_check_query(void);
+int pg_session_check(const PGresult *res, const char *nonce, struct err *err) warn_unused;
+
+/*
+ * One function maps SQLSTATE to a reaction: classes 08, 40, 53, 57, 58, 25006, 55P03, 25P03 and no
+ * SQLSTATE at all are ERR_RETRY; 42501 and 3D, 28 are ERR_RETRY (somebody will grant it); class 22,
+ * 23 and P0 are ERR_REJECT; the rest is ERR_FATAL.
+ */
+enum err_kind pg_error_kind(const char *sqlstate);
+
+/* Fill *err from a failed result, or from the connection when res is NULL. Returns -1. */
+int pg_error(PGconn *conn, const PGresult *res, struct err *err);
+
+/*
+ * Run one statement, blocking, in the extended protocol, text parameters and text results.  The
+ * statement is done (its implicit transaction committed) when this returns 0: PQgetResult() has
+ * given NULL, and no error followed the rows.  ret_res may be NULL.  Free with PQclear().
+ */
+int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
+    PGresult **ret_res, struct err *err) warn_unused;
+
+/* One or more statements without parameters, by the simple protocol. */
+int pg_exec(PGconn *conn, const char *sql, struct err *err) warn_unused;
+
+/*
+ * COMMIT, and the verdict of promise P4: 0 only if the server said so, the tag was not ROLLBACK and
+ * no WARNING came with it (a synchronous standby that did not confirm).  ERR_RETRY otherwise, and
+ * then the outcome is unknown: nobody may be told that it is durable.
+ */
+int pg_commit(PGconn *conn, struct err *err) warn_unused;
+
+/*
+ * The same verdict for a statement that is its own transaction, in an event loop.  Begin before the
+ * statement is sent, feed every PGresult, and ask when PQgetResult() gave NULL.  Keeps the WARNINGs
+ * of the connection that arrive in between.
+ */
+struct pg_verdict {
+	bool failed;
+	bool warned;
+	struct err err;
+};
+void pg_verdict_begin(struct pg_verdict *v, PGconn *conn); /* v must outlive the statement */
+void pg_verdict_result(struct pg_verdict *v, PGconn *conn, const PGresult *res);
+int pg_verdict_committed(const struct pg_verdict *v, PGconn *conn, struct err *err) warn_unused;
+
+/* Values of a text result.  Assert on what the statement guarantees; NULL reads as 0 or "". */
+int64_t pg_int64(const PGresult *res, int row, const char *column);
+uint64_t pg_uint64(const PGresult *res, int row, const char *column);
+bool pg_bool(const PGresult *res, int row, const char *column);
+const char *pg_text(const PGresult *res, int row, const char *column); /* NULL for SQL NULL */
+
+/* Refuse (ERR_MISMATCH, exit 3) unless schema ("intake" or "effects") is at exactly the version
+ * that this binary was built with. */
+int pg_check_schema(PGconn *conn, const char *schema, struct err *err) warn_unused;
+
+#endif

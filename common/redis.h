@@ -1,0 +1,74 @@
+/*
+ * redis.h - one blocking Redis connection with deadlines, every reply checked.
+ *
+ * A connection is dead after ERR_RETRY with `broken` set: close it and open a new one.  hiredis
+ * 0.14.1: no TLS, no RESP3.  Error replies: https://redis.io/docs/reference/protocol-spec/
+ */
+#ifndef UMAVEZ_REDIS_H
+#define UMAVEZ_REDIS_H
+
+#include "common/err.h"
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct redis;
+
+/* redis://[user:password@]host:port/db or unix:///path?db=n (user and password as
+ * unix://user:password@/path).  Checks only the form. */
+int redis_url_check(const char *url, struct err *err) warn_unused;
+
+/*
+ * Connect, authenticate, select the database, within timeout_ms; later commands have timeout_ms
+ * each.  Refuses a replica (ROLE) with ERR_RETRY: positions are compared only against a master.
+ */
+int redis_open(const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err)
+    warn_unused;
+void redis_close(struct redis *r); /* NULL is fine */
+bool redis_broken(const struct redis *r);
+
+/*
+ * One command.  An error reply becomes *err by redis_error(); ret_reply may be NULL; free it with
+ * freeReplyObject().  extra_ms is added to the deadline: a BLOCK time, so that a dead connection is
+ * noticed after BLOCK and not never.
+ */
+int redis_command(struct redis *r, redisReply **ret_reply, struct err *err, const char *fmt, ...)
+    warn_unused;
+int redis_argv(struct redis *r, int64_t extra_ms, int argc, const char **argv, const size_t *lens,
+    redisReply **ret_reply, struct err *err) warn_unused;
+
+/*
+ * A script, by its hash; sent whole when the server does not know it (NOSCRIPT).  text is borrowed
+ * for the script's life.  keys come first in argv, n_keys of them.
+ */
+struct redis_script {
+	const char *text;
+	char sha1[41];
+};
+void redis_script_init(struct redis_script *s, const char *text);
+int redis_eval(struct redis *r, const struct redis_script *s, int n_keys, int argc,
+    const char **argv, const size_t *lens, redisReply **ret_reply, struct err *err) warn_unused;
+
+/*
+ * The same in two halves, so that other work can go on while Redis executes: redis_eval_send()
+ * writes, redis_wait() says whether a reply has begun to arrive within wait_ms (1, 0; -1 broken),
+ * redis_eval_receive() reads it (and sends the script whole after NOSCRIPT).  One at a time.
+ */
+int redis_eval_send(struct redis *r, const struct redis_script *s, int n_keys, int argc,
+    const char **argv, const size_t *lens, struct err *err) warn_unused;
+int redis_wait(struct redis *r, int64_t wait_ms);
+int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err) warn_unused;
+
+/*
+ * The reaction to an error reply: WRONGTYPE is ERR_REJECT; everything else is ERR_RETRY, since no
+ * Redis error (LOADING, READONLY, OOM, MISCONF, BUSY, CLUSTERDOWN, NOPERM, ...) is the row's fault.
+ * READONLY and MASTERDOWN also mark the connection broken, so that the name is resolved again.
+ */
+int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err);
+
+/* The value after `name` in a flat name/value array reply (XINFO), or NULL. Fields move between
+ * versions: always by name. */
+const redisReply *redis_field(const redisReply *reply, const char *name);
+
+#endif

@@ -1,0 +1,58 @@
+-- What the relay and the operator's tool both need to know about the chain of ticks.
+
+-- The batch of an ordinary tick is one window: visible in hi, not in lo.  A repair or replay tick
+-- starts at a position in the middle of an older batch: the rest of that batch is one more window,
+-- and so on if that one was a repair itself.  Windows of one tick are disjoint, since snapshots of
+-- a chain nest.
+CREATE FUNCTION intake.tick_window(of_shard smallint, of_tick bigint)
+RETURNS TABLE (hi pg_snapshot, lo pg_snapshot, after_id bigint)
+LANGUAGE sql STABLE ROWS 1 AS $$
+	WITH RECURSIVE w AS (
+		SELECT t.snapshot AS hi, coalesce(f.snapshot, p.snapshot) AS lo, 0::bigint AS after_id,
+		    t.from_tick, t.from_id
+		FROM intake.tick AS t
+		JOIN intake.tick AS p ON p.shard = t.shard AND p.tick = t.previous_tick
+		LEFT JOIN intake.tick AS f ON f.shard = t.shard AND f.tick = t.from_tick
+		WHERE t.shard = of_shard AND t.tick = of_tick
+		UNION ALL
+		SELECT t.snapshot, coalesce(f.snapshot, p.snapshot), greatest(w.after_id, w.from_id),
+		    t.from_tick, t.from_id
+		FROM w
+		JOIN intake.tick AS t ON t.shard = of_shard AND t.tick = w.from_tick
+		JOIN intake.tick AS p ON p.shard = t.shard AND p.tick = t.previous_tick
+		LEFT JOIN intake.tick AS f ON f.shard = t.shard AND f.tick = t.from_tick
+	)
+	SELECT w.hi, w.lo, w.after_id FROM w
+$$;
+COMMENT ON FUNCTION intake.tick_window IS 'The rows of a tick: those visible in hi and not in lo with an id above after_id, for each window; none for the root';
+
+-- A repair tick voids every position between the one that it starts from and itself.
+CREATE FUNCTION intake.tick_cap(of_shard smallint, of_tick bigint)
+RETURNS bigint LANGUAGE sql STABLE AS $$
+	SELECT CASE WHEN bool_or(r.from_tick < of_tick) THEN NULL
+	       ELSE coalesce(min(r.from_id), 9223372036854775807) END
+	FROM intake.tick AS r
+	WHERE r.shard = of_shard AND r.from_tick <= of_tick AND r.tick > of_tick AND NOT r.replay
+$$;
+COMMENT ON FUNCTION intake.tick_cap IS 'The greatest outbox id that still belongs to this tick; NULL: the tick is void';
+
+CREATE FUNCTION intake.in_tick(of_shard smallint, of_tick bigint, row_id bigint, row_xid xid8)
+RETURNS boolean LANGUAGE sql STABLE AS $$
+	SELECT row_id <= intake.tick_cap(of_shard, of_tick) AND EXISTS (
+	    SELECT FROM intake.tick_window(of_shard, of_tick) AS w
+	    WHERE pg_visible_in_snapshot(row_xid, w.hi) AND NOT pg_visible_in_snapshot(row_xid, w.lo)
+	      AND row_id > w.after_id)
+$$;
+COMMENT ON FUNCTION intake.in_tick IS 'Whether an outbox row, by id and xid, stands in the batch of this tick';
+
+CREATE FUNCTION intake.ticks_of(row_shard smallint, row_id bigint, row_xid xid8)
+RETURNS SETOF intake.tick LANGUAGE sql STABLE AS $$
+	SELECT t.* FROM intake.tick AS t
+	WHERE t.shard = row_shard AND pg_visible_in_snapshot(row_xid, t.snapshot)
+	  AND (t.from_tick IS NOT NULL
+	       OR t.tick = (SELECT min(f.tick) FROM intake.tick AS f
+	                    WHERE f.shard = row_shard AND pg_visible_in_snapshot(row_xid, f.snapshot)))
+	  AND intake.in_tick(row_shard, t.tick, row_id, row_xid)
+	ORDER BY t.tick
+$$;
+COMMENT ON FUNCTION intake.ticks_of IS 'Every tick under which an outbox row is published: one, or more after repairs and replays. For people: reads the whole chain of the shard';

@@ -1,0 +1,131 @@
+-- The effects schema: what consumers did, once.  It may live in a database of its own.
+
+CREATE SCHEMA effects;
+COMMENT ON SCHEMA effects IS 'umavez: inbox, cursor and the default effects';
+
+CREATE TABLE effects.inbox (
+	consumer     text COLLATE "C" NOT NULL,
+	source       text COLLATE "C" NOT NULL,
+	message_id   text COLLATE "C" NOT NULL,
+	subject      text COLLATE "C" NOT NULL,
+	shard        smallint NOT NULL,
+	stream_id    text NOT NULL,
+	xid          xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	traceparent  text,
+	published_at timestamptz,
+	delivered_at timestamptz NOT NULL,
+	processed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+	instance     text NOT NULL,
+	PRIMARY KEY (consumer, source, message_id)
+);
+COMMENT ON TABLE effects.inbox IS 'Every message applied, once a consumer (P9): inserted in the transaction of its effects; a collision means done already';
+COMMENT ON COLUMN effects.inbox.consumer IS 'Who applied it';
+COMMENT ON COLUMN effects.inbox.source IS 'CloudEvents source; an id is unique only within it';
+COMMENT ON COLUMN effects.inbox.message_id IS 'CloudEvents id';
+COMMENT ON COLUMN effects.inbox.subject IS 'What it is about';
+COMMENT ON COLUMN effects.inbox.shard IS 'The stream that it came by';
+COMMENT ON COLUMN effects.inbox.stream_id IS 'The entry''s ID, <tick>-<outbox id>';
+COMMENT ON COLUMN effects.inbox.xid IS 'The transaction that applied it, with its effects and the cursor';
+COMMENT ON COLUMN effects.inbox.traceparent IS 'W3C trace context';
+COMMENT ON COLUMN effects.inbox.published_at IS 'When the relay appended it';
+COMMENT ON COLUMN effects.inbox.delivered_at IS 'When the consumer had read it';
+COMMENT ON COLUMN effects.inbox.processed_at IS 'When it was applied';
+COMMENT ON COLUMN effects.inbox.instance IS 'By which process';
+
+CREATE TABLE effects.cursor (
+	consumer    text COLLATE "C" NOT NULL,
+	shard       smallint NOT NULL,
+	stream_id   text NOT NULL DEFAULT '0-0',
+	starts_at   text,
+	starts      integer NOT NULL DEFAULT 0,
+	purge_floor text,
+	PRIMARY KEY (consumer, shard)
+) WITH (fillfactor = 50);
+COMMENT ON TABLE effects.cursor IS 'Up to which stream ID a shard is applied; moves in the transaction of the effects, by compare-and-advance (P10, P11)';
+COMMENT ON COLUMN effects.cursor.consumer IS 'Whose';
+COMMENT ON COLUMN effects.cursor.shard IS 'Which stream';
+COMMENT ON COLUMN effects.cursor.stream_id IS 'The last entry applied; 0-0: none';
+COMMENT ON COLUMN effects.cursor.starts_at IS 'The entry whose attempts starts counts';
+COMMENT ON COLUMN effects.cursor.starts IS 'Attempts begun at starts_at, committed before each';
+COMMENT ON COLUMN effects.cursor.purge_floor IS 'Inbox rows below this stream ID have been purged';
+
+CREATE TABLE effects.entitlement (
+	store             text COLLATE "C" NOT NULL,
+	store_purchase_id text COLLATE "C" NOT NULL,
+	account_ref       text,
+	product_id        text,
+	state             text NOT NULL,
+	will_renew        boolean,
+	expires_at        timestamptz,
+	occurred_at       timestamptz NOT NULL,
+	rank              smallint NOT NULL,
+	notification_id   text COLLATE "C" NOT NULL,
+	version           bigint NOT NULL,
+	xid               xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	PRIMARY KEY (store, store_purchase_id)
+) WITH (fillfactor = 80);
+CREATE INDEX entitlement_account ON effects.entitlement (account_ref) WHERE account_ref IS NOT NULL;
+COMMENT ON TABLE effects.entitlement IS 'What a purchase entitles to, as of the newest event applied';
+COMMENT ON COLUMN effects.entitlement.store IS 'Who minted store_purchase_id';
+COMMENT ON COLUMN effects.entitlement.store_purchase_id IS 'The purchase';
+COMMENT ON COLUMN effects.entitlement.account_ref IS 'Who owns it';
+COMMENT ON COLUMN effects.entitlement.product_id IS 'What was bought';
+COMMENT ON COLUMN effects.entitlement.state IS 'active and grace entitle; expires_at tells until when';
+COMMENT ON COLUMN effects.entitlement.will_renew IS 'NULL: not told';
+COMMENT ON COLUMN effects.entitlement.expires_at IS 'End of access; NULL: none or not told';
+COMMENT ON COLUMN effects.entitlement.occurred_at IS 'Key of the newest notification, with rank and notification_id: the greater key wins';
+COMMENT ON COLUMN effects.entitlement.rank IS 'Part of the key';
+COMMENT ON COLUMN effects.entitlement.notification_id IS 'Part of the key';
+COMMENT ON COLUMN effects.entitlement.version IS 'The purchase''s version; for people';
+COMMENT ON COLUMN effects.entitlement.xid IS 'The transaction that wrote it, with its inbox row';
+
+CREATE TABLE effects.ledger (
+	entry          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+	store          text COLLATE "C" NOT NULL,
+	transaction_id text COLLATE "C" NOT NULL,
+	kind           text NOT NULL CHECK (kind IN ('charge', 'refund', 'refund_reversal')),
+	quantity       bigint,
+	amount_minor   bigint,
+	currency       text,
+	source         text NOT NULL,
+	message_id     text NOT NULL,
+	xid            xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	UNIQUE (store, transaction_id, kind)
+);
+COMMENT ON TABLE effects.ledger IS 'Money moved, append-only: a second notification about one payment adds nothing';
+COMMENT ON COLUMN effects.ledger.entry IS 'Order of entry';
+COMMENT ON COLUMN effects.ledger.store IS 'Who minted transaction_id';
+COMMENT ON COLUMN effects.ledger.transaction_id IS 'The payment or refund';
+COMMENT ON COLUMN effects.ledger.kind IS 'charge, refund or refund_reversal';
+COMMENT ON COLUMN effects.ledger.quantity IS 'Units; NULL: not told';
+COMMENT ON COLUMN effects.ledger.amount_minor IS 'In the currency''s minor unit; NULL: the store did not tell';
+COMMENT ON COLUMN effects.ledger.currency IS 'ISO 4217';
+COMMENT ON COLUMN effects.ledger.source IS 'The message that told it first';
+COMMENT ON COLUMN effects.ledger.message_id IS 'With source';
+COMMENT ON COLUMN effects.ledger.xid IS 'The transaction that wrote it, with its inbox row';
+
+CREATE TABLE effects.shard_lease (
+	consumer   text COLLATE "C" NOT NULL,
+	shard      smallint NOT NULL,
+	holder     text,
+	term       bigint NOT NULL DEFAULT 0,
+	expires_at timestamptz,
+	PRIMARY KEY (consumer, shard)
+);
+COMMENT ON TABLE effects.shard_lease IS 'Which process works on which shard for which consumer: avoids wasted work, holds no promise';
+COMMENT ON COLUMN effects.shard_lease.consumer IS 'Whose';
+COMMENT ON COLUMN effects.shard_lease.shard IS 'Which stream';
+COMMENT ON COLUMN effects.shard_lease.holder IS 'The instance; NULL: free';
+COMMENT ON COLUMN effects.shard_lease.term IS 'Grows with every change of holder';
+COMMENT ON COLUMN effects.shard_lease.expires_at IS 'By the database''s clock';
+
+CREATE TABLE effects.instance (
+	consumer   text COLLATE "C" NOT NULL,
+	holder     text NOT NULL,
+	expires_at timestamptz NOT NULL,
+	PRIMARY KEY (consumer, holder)
+);
+COMMENT ON TABLE effects.instance IS 'Consumer processes that are alive: how many share the shards';
+COMMENT ON COLUMN effects.instance.consumer IS 'Whose';
+COMMENT ON COLUMN effects.instance.holder IS 'The instance';
+COMMENT ON COLUMN effects.instance.expires_at IS 'By the database''s clock';

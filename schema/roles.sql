@@ -1,0 +1,51 @@
+-- Least privilege: one group role a service, granted to the login roles that the services use.
+-- Applied by `umavez migrate --roles`, as often as you like; it grants what this database has of the
+-- two schemas, and takes nothing from roles that it does not know.
+
+DO $$
+DECLARE
+	r text;
+BEGIN
+	FOREACH r IN ARRAY ARRAY['umavez_producer', 'umavez_relay', 'umavez_consumer', 'umavez_operator'] LOOP
+		IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = r) THEN
+			EXECUTE format('CREATE ROLE %I NOLOGIN', r);
+		END IF;
+	END LOOP;
+EXCEPTION WHEN duplicate_object OR unique_violation THEN
+	NULL; -- another migrate made them at the same moment
+END
+$$;
+
+DO $$
+BEGIN
+	IF to_regnamespace('intake') IS NOT NULL THEN
+		REVOKE ALL ON ALL TABLES IN SCHEMA intake FROM
+		    umavez_producer, umavez_relay, umavez_consumer, umavez_operator;
+		REVOKE ALL ON SCHEMA intake FROM umavez_consumer;
+		GRANT USAGE ON SCHEMA intake TO umavez_producer, umavez_relay, umavez_operator;
+		-- receive and emit write the outbox with their owner's rights: nobody else inserts there.
+		GRANT EXECUTE ON FUNCTION intake.receive, intake.emit TO umavez_producer;
+		GRANT SELECT ON intake.migration, intake.setting TO umavez_producer, umavez_relay;
+		GRANT SELECT ON intake.outbox, intake.tick, intake.shard_lease, intake.stream_group,
+		    intake.instance TO umavez_relay;
+		GRANT INSERT ON intake.tick TO umavez_relay;
+		GRANT INSERT, UPDATE ON intake.stream_group TO umavez_relay;
+		GRANT UPDATE ON intake.shard_lease TO umavez_relay;
+		GRANT INSERT, UPDATE, DELETE ON intake.instance TO umavez_relay;
+		GRANT UPDATE (xid_floor) ON intake.setting TO umavez_relay;
+		GRANT SELECT ON ALL TABLES IN SCHEMA intake TO umavez_operator;
+	END IF;
+	IF to_regnamespace('effects') IS NOT NULL THEN
+		REVOKE ALL ON ALL TABLES IN SCHEMA effects FROM
+		    umavez_producer, umavez_relay, umavez_consumer, umavez_operator;
+		REVOKE ALL ON SCHEMA effects FROM umavez_producer, umavez_relay;
+		GRANT USAGE ON SCHEMA effects TO umavez_consumer, umavez_operator;
+		GRANT SELECT ON effects.migration TO umavez_consumer;
+		GRANT SELECT, INSERT, UPDATE ON effects.cursor, effects.shard_lease, effects.entitlement
+		    TO umavez_consumer;
+		GRANT SELECT, INSERT ON effects.inbox, effects.ledger TO umavez_consumer;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON effects.instance TO umavez_consumer;
+		GRANT SELECT ON ALL TABLES IN SCHEMA effects TO umavez_operator;
+	END IF;
+END
+$$;

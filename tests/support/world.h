@@ -1,0 +1,85 @@
+/*
+ * world.h - private PostgreSQL and Redis servers and the three services, for one test program.
+ *
+ * Everything lives in a fresh directory under $TMPDIR: PostgreSQL on a unix socket (run by an
+ * unprivileged user when we are root), Redis on a unix socket, services on ports that the system
+ * chose. A process dies with its world (PR_SET_PDEATHSIG), and is killed by pid, never by name.
+ * Waiting is always for a condition with a deadline; a deadline that passes fails the test and prints
+ * the logs' tails.
+ *
+ * Set-up errors abort the test program with a message: a test without its servers is a failed test.
+ */
+#ifndef UMAVEZ_TESTS_WORLD_H
+#define UMAVEZ_TESTS_WORLD_H
+
+#include <hiredis/hiredis.h>
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct world;
+struct proc;
+
+/* migrate: run `umavez migrate --shards N` (0: leave the databases empty). */
+struct world *world_open(unsigned shards);
+void world_close(struct world *w); /* kills every process, removes the directory (kept if KEEP=1) */
+
+const char *world_dir(const struct world *w);
+
+/* URLs by role; the services use the least-privileged ones made by schema/roles.sql. */
+const char *world_admin_url(const struct world *w); /* owner: what migrate uses */
+const char *world_producer_url(const struct world *w);
+const char *world_relay_url(const struct world *w);
+const char *world_consumer_url(const struct world *w);
+const char *world_operator_url(const struct world *w); /* umavez trace, status */
+const char *world_redis_url(const struct world *w);
+
+/* A new admin session of the test's own; PQfinish() it. */
+PGconn *world_pg(struct world *w);
+redisContext *world_redis(struct world *w);
+
+/* SQL through a session of the world's own. %-formatted; aborts on an SQL error. */
+int64_t world_int(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+char *world_text(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void world_sql(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Poll until the query gives `want`, at most timeout_ms. False (and a line on stderr) otherwise. */
+bool world_await_int(struct world *w, int64_t want, int64_t timeout_ms, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Servers' faults. */
+void world_pg_stop(struct world *w, const char *mode); /* "immediate", "fast" */
+void world_pg_start(struct world *w);
+void world_redis_stop(struct world *w, bool save); /* save false: SIGKILL */
+void world_redis_start(struct world *w, bool keep_data);
+pid_t world_redis_pid(const struct world *w);
+
+/*
+ * Services. args is NULL-terminated and comes after the options that the world gives by itself (URLs,
+ * listeners on port 0 or a socket, test secrets and roots).  env is NULL-terminated "NAME=value", for
+ * UMAVEZ_FAILPOINTS. Returns when /livez answers (ready: when /readyz does).
+ */
+struct proc *world_producer(struct world *w, const char *const *args, const char *const *env);
+struct proc *world_relay(struct world *w, const char *const *args, const char *const *env);
+struct proc *world_consumer(struct world *w, const char *const *args, const char *const *env);
+
+/* Any binary of ours; returns its exit status, *ret_out gets stdout (malloc'd; may be NULL). */
+int world_run(struct world *w, char **ret_out, const char *binary, const char *const *args);
+
+pid_t proc_pid(const struct proc *p);
+const char *proc_url(const struct proc *p);       /* producer: http://127.0.0.1:port */
+const char *proc_admin_url(const struct proc *p); /* http://127.0.0.1:port */
+const char *proc_log(const struct proc *p);       /* path of its stderr */
+bool proc_alive(struct proc *p);
+void proc_kill(struct proc *p, int sig);
+int proc_wait(struct proc *p, int64_t timeout_ms); /* exit status, 128+signal, or -1 on timeout */
+void proc_restart(struct proc *p);                 /* the same command again, same log, same ports */
+void proc_set_env(struct proc *p, const char *const *env); /* for the next restart */
+bool proc_log_has(struct proc *p, const char *text);
+bool proc_await_log(struct proc *p, const char *text, int64_t timeout_ms);
+
+/* A condition polled every few milliseconds. */
+bool await(bool (*condition)(void *), void *ctx, int64_t timeout_ms);
+
+#endif
