@@ -1,8 +1,8 @@
 /*
  * admin.h - GET /livez, /readyz and /metrics, on a thread of its own.
  *
- * For loopback or a private network.  /livez: the process can answer. /readyz: it makes progress (200
- * or 503 with the reason, one line). /metrics: Prometheus text.
+ * For loopback or a private network.  /livez: the process can answer. /readyz: it makes progress
+ * (200 or 503 with the reason, one line). /metrics: Prometheus text.
  */
 #ifndef UMAVEZ_ADMIN_H
 #define UMAVEZ_ADMIN_H

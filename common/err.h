@@ -22,7 +22,10 @@ struct err {
 	char message[500]; /* one line, without secrets */
 };
 
-#define ERR_INIT {ERR_NONE, "", ""}
+#define ERR_INIT                                                                                   \
+	{                                                                                          \
+		ERR_NONE, "", ""                                                                   \
+	}
 
 #define warn_unused __attribute__((warn_unused_result))
 

@@ -1,9 +1,9 @@
 /*
  * lease.h - shards shared evenly between live processes.
  *
- * A lease avoids wasted work and holds nothing else: correctness rests on the constraints behind the
- * work (DESIGN.md, P8 and P11).  One thread keeps presence and leases by the database's clock, at a
- * third of the lease time, and starts and stops one worker thread a shard:
+ * A lease avoids wasted work and holds nothing else: correctness rests on the constraints behind
+ * the work (DESIGN.md, P8 and P11).  One thread keeps presence and leases by the database's clock,
+ * at a third of the lease time, and starts and stops one worker thread a shard:
  *
  *   free ──claim──▶ held ──expired, surplus or stopping──▶ leaving ──worker returned──▶ free
  *
@@ -31,14 +31,15 @@ struct lease_options {
 	const char *holder;   /* service_instance() */
 	int64_t lease_ms;
 	unsigned shards;
-	bool all; /* test switch: every shard is held, no lease is taken (umavez proves that it needs none) */
+	bool all; /* test switch: every shard is held, no lease is taken (umavez proves that it
+		     needs none) */
 	lease_worker_fn *worker;
 	void *ctx;
 };
 
 /* Strings are borrowed until leases_close(). */
-int leases_open(const struct lease_options *options, struct leases **ret_leases, struct err *err)
-    warn_unused;
+int leases_open(
+    const struct lease_options *options, struct leases **ret_leases, struct err *err) warn_unused;
 
 /* Keep them until service_stopping(); then stop the workers, join them and give the shards back. */
 void leases_run(struct leases *l);

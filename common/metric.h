@@ -1,9 +1,9 @@
 /*
  * metric.h - counters, gauges and histograms in the Prometheus text format, 0.0.4.
  *
- * A family has a fixed list of labels; a series is found or made by its values and stays.  Cardinality
- * is bounded: past METRIC_MAX_SERIES a family answers with one shared series whose every label is
- * "other".  Updates are atomic and may come from any thread.
+ * A family has a fixed list of labels; a series is found or made by its values and stays.
+ * Cardinality is bounded: past METRIC_MAX_SERIES a family answers with one shared series whose
+ * every label is "other".  Updates are atomic and may come from any thread.
  */
 #ifndef UMAVEZ_METRIC_H
 #define UMAVEZ_METRIC_H
@@ -12,17 +12,17 @@
 
 #define METRIC_MAX_SERIES 500
 
-struct metrics;       /* a registry: one a process */
+struct metrics; /* a registry: one a process */
 struct metric_family;
-struct metric;        /* one series */
+struct metric; /* one series */
 
 enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
 
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m); /* with all families and series */
 
-/* name, help, labels (NULL-terminated, NULL: none) and buckets (ascending, 0-terminated; histograms)
- * are borrowed for ever.  The same name twice gives the same family. */
+/* name, help, labels (NULL-terminated, NULL: none) and buckets (ascending, 0-terminated;
+ * histograms) are borrowed for ever.  The same name twice gives the same family. */
 struct metric_family *metric_family(struct metrics *m, enum metric_type type, const char *name,
     const char *help, const char *const *labels, const double *buckets);
 

@@ -2,10 +2,12 @@
  * option.h - configuration as a table.
  *
  * One row gives --name, UMAVEZ_NAME (or the row's standard variable), --help and the start-up dump.
- * A flag beats the variable, which beats the default.  A string option also takes --name-file
- * (and UMAVEZ_NAME_FILE): the value is read from that file, one trailing newline removed.
- * Repeatable options are given again on the command line and comma-separated in the variable.
- * An unknown option, a value out of range or a missing required one is ERR_USAGE, naming it.
+ * A flag beats the variable, which beats the default; an empty variable counts as unset.  String
+ * and list options also take --name-file (and UMAVEZ_NAME_FILE): the value is read from that file,
+ * one trailing newline removed.  A value follows as --name=value or as the next word; a bare
+ * boolean is on and takes only the first form.  "--" ends the options. Repeatable options are given
+ * again on the command line and comma-separated in the variable. An unknown option, a value out of
+ * range or a missing required one is ERR_USAGE, naming it.
  */
 #ifndef UMAVEZ_OPTION_H
 #define UMAVEZ_OPTION_H
@@ -39,12 +41,12 @@ struct option_list {
 struct option {
 	const char *name; /* "stripe-secret"; NULL ends a table */
 	enum option_type type;
-	size_t offset;       /* offsetof() in the configuration struct */
+	size_t offset;        /* offsetof() in the configuration struct */
 	const char *fallback; /* as one would write it; NULL: none */
 	const char *help;
 	int flags;
-	int64_t min, max;    /* OPT_INT, _DURATION, _SIZE; both 0: no bound but >= 0 */
-	const char *choices; /* OPT_CHOICE */
+	int64_t min, max;     /* OPT_INT, _DURATION, _SIZE; both 0: no bound but >= 0 */
+	const char *choices;  /* OPT_CHOICE */
 	const char *variable; /* instead of UMAVEZ_NAME: DATABASE_URL */
 };
 
@@ -65,14 +67,15 @@ int option_parse(const struct option *table, void *config, int argc, char **argv
     struct option_words *words, enum option_action *ret_action, struct err *err) warn_unused;
 void option_done(const struct option *table, void *config);
 
-/* --help, aligned, one paragraph a row, to stdout. */
+/* --help, aligned, one paragraph a row, to stdout. It begins with "Usage: <program> <usage>". */
 void option_help(const char *program, const char *usage, const struct option *table);
 
 /* One info line with every value; secrets as "***" when set. Passwords in URLs are masked. */
 void option_dump(const struct option *table, const void *config);
 
-/* "host:port", "[v6]:port", "port" or "unix:/path" checked and split.  *ret_host is malloc'd
- * (NULL: every address; a path when *ret_port is 0). */
+/* "host:port", "[v6]:port", "port" or "unix:/path", checked and split.  *ret_host is malloc'd: a
+ * host, NULL for every address, or a socket's path, and then *ret_port is -1.  Port 0: the system
+ * chooses. */
 int option_endpoint(const char *text, char **ret_host, int *ret_port, struct err *err) warn_unused;
 
 /* url with its password, if any, replaced by "***". malloc'd. */

@@ -41,11 +41,12 @@ int pg_connect_start(const char *url, const struct pg_session *session, PGconn *
     char ret_nonce[33], struct err *err) warn_unused;
 const char *pg_session_check_query(void);
 int pg_session_check(const PGresult *res, const char *nonce, struct err *err) warn_unused;
+int pg_connect_error(PGconn *conn, struct err *err); /* PQconnectPoll() failed. Returns -1 */
 
 /*
  * One function maps SQLSTATE to a reaction: classes 08, 40, 53, 57, 58, 25006, 55P03, 25P03 and no
  * SQLSTATE at all are ERR_RETRY; 42501 and 3D, 28 are ERR_RETRY (somebody will grant it); class 22,
- * 23 and P0 are ERR_REJECT; the rest is ERR_FATAL.
+ * 23, 54 and P0 are ERR_REJECT; the rest is ERR_FATAL.
  */
 enum err_kind pg_error_kind(const char *sqlstate);
 
@@ -66,7 +67,8 @@ int pg_exec(PGconn *conn, const char *sql, struct err *err) warn_unused;
 /*
  * COMMIT, and the verdict of promise P4: 0 only if the server said so, the tag was not ROLLBACK and
  * no WARNING came with it (a synchronous standby that did not confirm).  ERR_RETRY otherwise, and
- * then the outcome is unknown: nobody may be told that it is durable.
+ * then the outcome is unknown: nobody may be told that it is durable.  ERR_REJECT: a deferred
+ * constraint or trigger refused the data, and the transaction is rolled back.
  */
 int pg_commit(PGconn *conn, struct err *err) warn_unused;
 
@@ -84,14 +86,19 @@ void pg_verdict_begin(struct pg_verdict *v, PGconn *conn); /* v must outlive the
 void pg_verdict_result(struct pg_verdict *v, PGconn *conn, const PGresult *res);
 int pg_verdict_committed(const struct pg_verdict *v, PGconn *conn, struct err *err) warn_unused;
 
-/* Values of a text result.  Assert on what the statement guarantees; NULL reads as 0 or "". */
-int64_t pg_int64(const PGresult *res, int row, const char *column);
-uint64_t pg_uint64(const PGresult *res, int row, const char *column);
+/* Values of a text result.  Assert on what the statement guarantees; NULL reads as 0.  (libpq has
+ * taken the name pg_int64.) */
+int64_t pg_int(const PGresult *res, int row, const char *column);
+uint64_t pg_uint(const PGresult *res, int row, const char *column);
 bool pg_bool(const PGresult *res, int row, const char *column);
 const char *pg_text(const PGresult *res, int row, const char *column); /* NULL for SQL NULL */
 
 /* Refuse (ERR_MISMATCH, exit 3) unless schema ("intake" or "effects") is at exactly the version
  * that this binary was built with. */
 int pg_check_schema(PGconn *conn, const char *schema, struct err *err) warn_unused;
+
+/* The same for an event loop: send the query, give the result. */
+const char *pg_schema_check_query(const char *schema);
+int pg_schema_check(const PGresult *res, const char *schema, struct err *err) warn_unused;
 
 #endif

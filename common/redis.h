@@ -20,11 +20,12 @@ struct redis;
 int redis_url_check(const char *url, struct err *err) warn_unused;
 
 /*
- * Connect, authenticate, select the database, within timeout_ms; later commands have timeout_ms
- * each.  Refuses a replica (ROLE) with ERR_RETRY: positions are compared only against a master.
+ * Connect, authenticate, select the database, all within timeout_ms; later commands have timeout_ms
+ * each.  Refuses a replica (ROLE) with ERR_RETRY: positions are compared only against a master.  A
+ * user who may not ask for the ROLE is let in, and meets READONLY at the first write.
  */
-int redis_open(const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err)
-    warn_unused;
+int redis_open(
+    const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err) warn_unused;
 void redis_close(struct redis *r); /* NULL is fine */
 bool redis_broken(const struct redis *r);
 
@@ -33,8 +34,8 @@ bool redis_broken(const struct redis *r);
  * freeReplyObject().  extra_ms is added to the deadline: a BLOCK time, so that a dead connection is
  * noticed after BLOCK and not never.
  */
-int redis_command(struct redis *r, redisReply **ret_reply, struct err *err, const char *fmt, ...)
-    warn_unused;
+int redis_command(
+    struct redis *r, redisReply **ret_reply, struct err *err, const char *fmt, ...) warn_unused;
 int redis_argv(struct redis *r, int64_t extra_ms, int argc, const char **argv, const size_t *lens,
     redisReply **ret_reply, struct err *err) warn_unused;
 
@@ -53,7 +54,8 @@ int redis_eval(struct redis *r, const struct redis_script *s, int n_keys, int ar
 /*
  * The same in two halves, so that other work can go on while Redis executes: redis_eval_send()
  * writes, redis_wait() says whether a reply has begun to arrive within wait_ms (1, 0; -1 broken),
- * redis_eval_receive() reads it (and sends the script whole after NOSCRIPT).  One at a time.
+ * redis_eval_receive() reads it (and sends the script whole after NOSCRIPT).  One at a time, and no
+ * other command in between.  argv is borrowed for the call only.
  */
 int redis_eval_send(struct redis *r, const struct redis_script *s, int n_keys, int argc,
     const char **argv, const size_t *lens, struct err *err) warn_unused;
@@ -63,7 +65,8 @@ int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err)
 /*
  * The reaction to an error reply: WRONGTYPE is ERR_REJECT; everything else is ERR_RETRY, since no
  * Redis error (LOADING, READONLY, OOM, MISCONF, BUSY, CLUSTERDOWN, NOPERM, ...) is the row's fault.
- * READONLY and MASTERDOWN also mark the connection broken, so that the name is resolved again.
+ * READONLY, MASTERDOWN and UNBLOCKED (a master that became a replica) also mark the connection
+ * broken, so that the name is resolved again.
  */
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err);
 

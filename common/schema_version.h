@@ -1,8 +1,6 @@
 /*
- * schema_version.h - the schema that these binaries were built for.
- *
- * The number of the newest file of schema/ for each of the two schemas: NNN_intake_*.sql and
- * NNN_effects_*.sql. tests/schema compares it with the files.
+ * schema_version.h - the schema versions that this build works with: the number of the last file of
+ * schema/ for each schema.  A service refuses any other (pg_check_schema()).
  */
 #ifndef UMAVEZ_SCHEMA_VERSION_H
 #define UMAVEZ_SCHEMA_VERSION_H

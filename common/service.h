@@ -15,7 +15,8 @@
 /*
  * Everything before main() proper: options, log, failpoints, signal mask, start-up dump.  Returns
  * true when the service should run; false with *ret_status when it should exit at once (--help,
- * --version, or a usage error, already printed).  log_level and log_format are rows of the table.
+ * --version, or a usage error, already printed).  The table contains SERVICE_OPTIONS.  Once a
+ * process; config is freed with option_done(), by this function when it returns false.
  */
 bool service_start(const char *program, const char *usage, const struct option *table, void *config,
     int argc, char **argv, int *ret_status);
@@ -30,7 +31,8 @@ bool service_start(const char *program, const char *usage, const struct option *
 		    "logfmt|json", NULL                                                            \
 	}
 
-/* SIGTERM or SIGINT came, or service_stop() was called. Any thread. */
+/* SIGTERM or SIGINT came, or service_stop() was called. Any thread. A second signal exits at once,
+ * with status 1. */
 bool service_stopping(void);
 void service_stop(void);
 
@@ -40,8 +42,8 @@ int service_stop_fd(void);
 /* Wait at most ms, or until stopping. True when stopping. */
 bool service_wait(int64_t ms);
 
-/* A fatal error from any thread: the first one is kept, stops the service and gives the exit status
- * of service_status(). */
+/* A fatal error from any thread: the first one is logged, stops the service and gives the exit
+ * status of service_status(). */
 void service_fail(const struct err *err);
 int service_status(void);
 

@@ -1,5 +1,6 @@
 /*
- * traceparent.h - W3C Trace Context, level 1: https://www.w3.org/TR/trace-context/#traceparent-header
+ * traceparent.h - W3C Trace Context, level 1:
+ * https://www.w3.org/TR/trace-context/#traceparent-header
  */
 #ifndef UMAVEZ_TRACEPARENT_H
 #define UMAVEZ_TRACEPARENT_H
@@ -15,12 +16,13 @@ struct traceparent {
 	unsigned char flags;
 };
 
-/* Lower-case hex only; version ff and all-zero ids are invalid; version 00 is exactly 55 characters;
- * of a higher version the first four fields count. False leaves *ret alone. */
+/* Lower-case hex only; version ff and all-zero ids are invalid; version 00 is exactly 55
+ * characters; of a higher version the first four fields count. False leaves *ret alone. */
 bool traceparent_parse(const char *text, size_t len, struct traceparent *ret);
 
-void traceparent_new(struct traceparent *ret);                                      /* random, sampled */
-void traceparent_child(const struct traceparent *parent, struct traceparent *ret); /* new parent_id */
+void traceparent_new(struct traceparent *ret); /* random, sampled */
+void traceparent_child(
+    const struct traceparent *parent, struct traceparent *ret); /* new parent_id */
 void traceparent_format(const struct traceparent *tp, char buf[TRACEPARENT_SIZE]); /* version 00 */
 
 #endif

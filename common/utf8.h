@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Length of the character at s (len > 0 bytes are there) and its code point; 0 if it is not valid. */
+/* Length of the character at s (len > 0 bytes are there) and its code point; 0 if it is not valid.
+ */
 size_t utf8_decode(const char *s, size_t len, uint32_t *ret_code);
 
 bool utf8_valid(const char *s, size_t len);

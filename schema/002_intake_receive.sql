@@ -241,8 +241,8 @@ BEGIN
 		RAISE EXCEPTION 'emit: source, message_id, type, subject and data must be given and not empty'
 		    USING ERRCODE = 'invalid_parameter_value';
 	END IF;
-	IF NOT EXISTS (SELECT FROM intake.emitter AS e
-	    WHERE e.source = emit.source AND pg_has_role(session_user, e.role_name, 'MEMBER')) THEN
+	IF NOT EXISTS (SELECT FROM intake.emitter AS e JOIN pg_roles AS r ON r.rolname = e.role_name
+	    WHERE e.source = emit.source AND pg_has_role(session_user, r.oid, 'MEMBER')) THEN
 		RAISE EXCEPTION 'emit: role % may not use the source %', session_user, source
 		    USING ERRCODE = 'insufficient_privilege',
 		    HINT = 'INSERT INTO intake.emitter (role_name, source) grants it';

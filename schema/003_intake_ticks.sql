@@ -26,6 +26,35 @@ LANGUAGE sql STABLE ROWS 1 AS $$
 $$;
 COMMENT ON FUNCTION intake.tick_window IS 'The rows of a tick: those visible in hi and not in lo with an id above after_id, for each window; none for the root';
 
+-- The rows of a window by index (shard, xid).  Ranges end at transactions that hi saw in progress, so
+-- that a million rows of one open transaction are never looked at; every row in a range that can be
+-- seen at all is visible in hi and not in lo, since the snapshots nest.
+CREATE FUNCTION intake.xid_ranges(hi pg_snapshot, lo pg_snapshot)
+RETURNS TABLE (first xid8, past xid8)
+LANGUAGE sql IMMUTABLE PARALLEL SAFE ROWS 4 AS $$
+	SELECT b.first::text::xid8, b.past::text::xid8
+	FROM (SELECT s.first, lead(s.first - 1, 1, pg_snapshot_xmax(hi)::text::bigint)
+	          OVER (ORDER BY s.first) AS past
+	      FROM (SELECT pg_snapshot_xmax(lo)::text::bigint AS first
+	            UNION ALL
+	            SELECT x::text::bigint + 1 FROM pg_snapshot_xip(hi) AS x
+	            WHERE x >= pg_snapshot_xmax(lo)) AS s) AS b
+	WHERE b.first < b.past
+	UNION ALL
+	SELECT x, (x::text::bigint + 1)::text::xid8
+	FROM pg_snapshot_xip(lo) AS x WHERE pg_visible_in_snapshot(x, hi)
+$$;
+COMMENT ON FUNCTION intake.xid_ranges IS 'The transactions that are visible in hi and not in lo, as disjoint ranges first <= xid < past; aborted ones are among them';
+
+CREATE FUNCTION intake.tick_ranges(of_shard smallint, of_tick bigint)
+RETURNS TABLE (first xid8, past xid8, after_id bigint)
+LANGUAGE sql STABLE ROWS 4 AS $$
+	SELECT r.first, r.past, w.after_id
+	FROM intake.tick_window(of_shard, of_tick) AS w
+	CROSS JOIN LATERAL intake.xid_ranges(w.hi, w.lo) AS r
+$$;
+COMMENT ON FUNCTION intake.tick_ranges IS 'The rows of a tick: those with first <= xid < past and an id above after_id, up to tick_cap()';
+
 -- A repair tick voids every position between the one that it starts from and itself.
 CREATE FUNCTION intake.tick_cap(of_shard smallint, of_tick bigint)
 RETURNS bigint LANGUAGE sql STABLE AS $$

@@ -3,6 +3,14 @@
 CREATE SCHEMA effects;
 COMMENT ON SCHEMA effects IS 'umavez: inbox, cursor and the default effects';
 
+CREATE TABLE effects.setting (
+	only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row),
+	shards   smallint NOT NULL CHECK (shards BETWEEN 1 AND 1024)
+);
+COMMENT ON TABLE effects.setting IS 'One row: what is fixed for the life of a deployment';
+COMMENT ON COLUMN effects.setting.only_row IS 'Always true: the key that allows one row';
+COMMENT ON COLUMN effects.setting.shards IS 'Number of streams, that of intake.setting';
+
 CREATE TABLE effects.inbox (
 	consumer     text COLLATE "C" NOT NULL,
 	source       text COLLATE "C" NOT NULL,

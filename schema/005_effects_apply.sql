@@ -39,8 +39,8 @@ BEGIN
 
 	-- One statement for the whole batch, so that the handler is planned once; the subquery's order
 	-- is the stream's.
-	EXECUTE format('SELECT count(%s(e::json)) FROM (SELECT ($1)[n] AS e FROM unnest($2) AS n ORDER BY n) AS o',
-	    handler::oid::regproc) USING events, fresh;
+	EXECUTE format('SELECT count(%s(e::json)) FROM (SELECT e FROM unnest($1) WITH ORDINALITY AS g(e, n)'
+	    ' WHERE n = ANY ($2) ORDER BY n) AS o', handler::oid::regproc) USING events, fresh;
 	RETURN cardinality(fresh);
 END
 $$;

@@ -40,7 +40,7 @@ BEGIN
 		    umavez_producer, umavez_relay, umavez_consumer, umavez_operator;
 		REVOKE ALL ON SCHEMA effects FROM umavez_producer, umavez_relay;
 		GRANT USAGE ON SCHEMA effects TO umavez_consumer, umavez_operator;
-		GRANT SELECT ON effects.migration TO umavez_consumer;
+		GRANT SELECT ON effects.migration, effects.setting TO umavez_consumer;
 		GRANT SELECT, INSERT, UPDATE ON effects.cursor, effects.shard_lease, effects.entitlement
 		    TO umavez_consumer;
 		GRANT SELECT, INSERT ON effects.inbox, effects.ledger TO umavez_consumer;

@@ -1,0 +1,340 @@
+#include "common/lease.h"
+
+#include "common/lease_table.h"
+#include "common/lease_worker.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/pg.h"
+#include "common/service.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* The longest nap of the keeper while workers run: workers that expire or rest need it then. */
+enum { NAP_MS = 200 };
+
+struct leases {
+	struct lease_options options;
+	struct lease_table *table;
+	PGconn *conn; /* NULL: not connected */
+	bool outage;  /* said so in the log */
+	unsigned failures;
+	int64_t next_us; /* when to renew, or to try to connect */
+	int wake_fd;     /* a worker has returned */
+	struct rng rng;
+	struct lease *leases; /* by shard */
+	bool *renewed;        /* by shard: scratch */
+	int64_t *terms;       /* by shard: scratch */
+	atomic_uint held;
+};
+
+int leases_open(const struct lease_options *options, struct leases **ret_leases, struct err *err)
+{
+	struct leases *l = mem_zalloc(1, sizeof(*l));
+	uint64_t seed;
+
+	assert(options->lease_ms > 0 && options->shards > 0);
+	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->wake_fd < 0) {
+		free(l);
+		return err_set(err, ERR_FATAL, "eventfd: %s", strerror(errno));
+	}
+	l->options = *options;
+	l->table = lease_table_new(&l->options);
+	random_bytes(&seed, sizeof(seed));
+	rng_seed(&l->rng, seed);
+	l->leases = mem_zalloc(options->shards, sizeof(*l->leases));
+	l->renewed = mem_zalloc(options->shards, sizeof(*l->renewed));
+	l->terms = mem_zalloc(options->shards, sizeof(*l->terms));
+	for (unsigned i = 0; i < options->shards; i++)
+		lease_init(&l->leases[i], i, options->worker, options->ctx, l->wake_fd);
+	*ret_leases = l;
+	return 0;
+}
+
+void leases_close(struct leases *l)
+{
+	if (!l)
+		return;
+	for (unsigned i = 0; i < l->options.shards; i++)
+		lease_done(&l->leases[i]);
+	PQfinish(l->conn);
+	lease_table_free(l->table);
+	close(l->wake_fd);
+	free(l->leases);
+	free(l->renewed);
+	free(l->terms);
+	free(l);
+}
+
+static bool is_held(const struct lease *lease)
+{
+	return lease->state == LEASE_HELD || lease->state == LEASE_RESTING;
+}
+
+static unsigned count_held(struct leases *l)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < l->options.shards; i++)
+		n += is_held(&l->leases[i]);
+	atomic_store(&l->held, n);
+	return n;
+}
+
+unsigned leases_held(const struct leases *l)
+{
+	return atomic_load(&l->held);
+}
+
+static int64_t period_ms(const struct leases *l)
+{
+	return l->options.lease_ms / 3 > 0 ? l->options.lease_ms / 3 : 1;
+}
+
+static void disconnect(struct leases *l, const struct err *err)
+{
+	PQfinish(l->conn);
+	l->conn = NULL;
+	if (err->kind != ERR_RETRY && err->kind != ERR_REJECT)
+		service_fail(err);
+	else if (!l->outage)
+		log_warn("leases cannot be kept", lf_err(err));
+	l->outage = true;
+}
+
+static void release(struct leases *l, const struct lease *lease)
+{
+	struct err err = ERR_INIT;
+
+	log_info("shard left", lf_int("shard", lease->shard), lf_int("term", lease->term));
+	/* Without the database the row expires by itself. */
+	if (l->conn && lease_table_release(l->table, l->conn, lease, &err) < 0)
+		disconnect(l, &err);
+}
+
+static void part_with(struct leases *l, struct lease *lease)
+{
+	bool resting = lease->state == LEASE_RESTING;
+
+	lease_ask(lease);
+	if (resting)
+		release(l, lease);
+}
+
+static void reap(struct leases *l)
+{
+	for (unsigned i = 0; i < l->options.shards; i++) {
+		struct lease *lease = &l->leases[i];
+		bool leaving = lease->state == LEASE_LEAVING;
+
+		lease_reap(lease, &l->rng);
+		if (leaving && lease->state == LEASE_FREE)
+			release(l, lease);
+	}
+}
+
+/* What has expired is not renewed, even if nobody has claimed it: its worker has seen it and left.
+ */
+static void expire(struct leases *l)
+{
+	for (unsigned i = 0; i < l->options.shards; i++) {
+		struct lease *lease = &l->leases[i];
+
+		if (!is_held(lease) || !lease_lost(lease))
+			continue;
+		log_warn("lease expired", lf_int("shard", i), lf_int("term", lease->term));
+		part_with(l, lease);
+	}
+}
+
+static int renew(struct leases *l, struct err *err)
+{
+	int64_t until_us = clock_mono_us() + l->options.lease_ms * 1000;
+
+	if (lease_table_renew(l->table, l->conn, l->leases, l->renewed, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < l->options.shards; i++) {
+		struct lease *lease = &l->leases[i];
+
+		if (!is_held(lease))
+			continue;
+		if (l->renewed[i]) {
+			lease_extend(lease, until_us);
+			continue;
+		}
+		log_warn("lease taken by another", lf_int("shard", i), lf_int("term", lease->term));
+		part_with(l, lease);
+	}
+	return 0;
+}
+
+/* Rounded up, so that every shard has a holder; those above are given back, the last ones first. */
+static unsigned even_share(unsigned shards, unsigned instances)
+{
+	return (shards + instances - 1) / instances;
+}
+
+static void give_back(struct leases *l, unsigned surplus)
+{
+	for (unsigned i = l->options.shards; i-- > 0 && surplus > 0;) {
+		if (!is_held(&l->leases[i]))
+			continue;
+		part_with(l, &l->leases[i]);
+		surplus--;
+	}
+}
+
+static int claim(struct leases *l, unsigned limit, struct err *err)
+{
+	int64_t until_us = clock_mono_us() + l->options.lease_ms * 1000;
+
+	if (lease_table_claim(l->table, l->conn, l->leases, limit, l->terms, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < l->options.shards; i++) {
+		if (l->terms[i] == 0)
+			continue;
+		lease_take(&l->leases[i], l->terms[i], until_us);
+		log_info("shard taken", lf_int("shard", i), lf_int("term", l->terms[i]));
+	}
+	return 0;
+}
+
+static int share(struct leases *l, struct err *err)
+{
+	unsigned instances;
+
+	if (lease_table_attend(l->table, l->conn, &instances, err) < 0)
+		return -1;
+	unsigned part = even_share(l->options.shards, instances), held = count_held(l);
+	if (held > part)
+		give_back(l, held - part);
+	else if (held < part && l->conn)
+		return claim(l, part - held, err);
+	return 0;
+}
+
+static int connect_database(struct leases *l, struct err *err)
+{
+	const struct pg_session session = {
+	    .application_name = "umavez-lease",
+	    .statement_timeout = period_ms(l),
+	    .lock_timeout = period_ms(l),
+	    .idle_in_transaction_timeout = l->options.lease_ms,
+	    .connect_timeout = l->options.lease_ms,
+	};
+
+	if (l->conn)
+		return 0;
+	if (pg_connect(l->options.database_url, &session, &l->conn, err) < 0)
+		return -1;
+	return lease_table_prepare(l->table, l->conn, err);
+}
+
+/* Renewal comes first: it is what has a deadline. */
+static int keep(struct leases *l, struct err *err)
+{
+	expire(l);
+	if (connect_database(l, err) < 0 || renew(l, err) < 0)
+		return -1;
+	return l->conn ? share(l, err) : 0;
+}
+
+static void keep_on(struct leases *l)
+{
+	struct err err = ERR_INIT;
+	int64_t wait_ms = period_ms(l);
+
+	if (keep(l, &err) < 0) {
+		wait_ms = backoff_ms(l->failures++, wait_ms / 8 + 1, wait_ms + 1, &l->rng);
+		disconnect(l, &err);
+	} else if (l->conn) {
+		if (l->outage)
+			log_info("leases are kept again");
+		l->outage = false;
+		l->failures = 0;
+	}
+	l->next_us = clock_mono_us() + wait_ms * 1000;
+}
+
+static void restart(struct leases *l)
+{
+	for (unsigned i = 0; i < l->options.shards; i++)
+		lease_restart(&l->leases[i]);
+}
+
+/* Until something is due, a worker has returned, or we are to stop. */
+static void nap(struct leases *l, int64_t ms)
+{
+	struct pollfd pfds[] = {{.fd = l->wake_fd, .events = POLLIN},
+	    {.fd = service_stopping() ? -1 : service_stop_fd(), .events = POLLIN}};
+	uint64_t count;
+
+	poll(pfds, 2, (int)(ms < NAP_MS ? ms : NAP_MS));
+	ssize_t n = read(l->wake_fd, &count, sizeof(count));
+	(void)n; /* nothing to read is fine */
+}
+
+static void share_shards(struct leases *l)
+{
+	while (!service_stopping()) {
+		reap(l);
+		restart(l);
+		expire(l);
+		if (clock_mono_us() >= l->next_us)
+			keep_on(l);
+		count_held(l);
+		int64_t left_us = l->next_us - clock_mono_us();
+		nap(l, left_us > 0 ? left_us / 1000 + 1 : 0);
+	}
+}
+
+static void hold_all(struct leases *l)
+{
+	for (unsigned i = 0; i < l->options.shards; i++)
+		lease_take(&l->leases[i], 0, INT64_MAX);
+	while (!service_stopping()) {
+		reap(l);
+		restart(l);
+		count_held(l);
+		nap(l, NAP_MS);
+	}
+}
+
+static bool any_leaving(const struct leases *l)
+{
+	for (unsigned i = 0; i < l->options.shards; i++) {
+		if (l->leases[i].state == LEASE_LEAVING)
+			return true;
+	}
+	return false;
+}
+
+/* Ask all at once, then wait: each row is free as soon as its worker has returned, so that a
+ * successor can take over without waiting for the lease to expire. */
+static void wind_down(struct leases *l)
+{
+	struct err err = ERR_INIT;
+
+	for (unsigned i = 0; i < l->options.shards; i++)
+		part_with(l, &l->leases[i]);
+	for (reap(l); any_leaving(l); reap(l))
+		nap(l, NAP_MS);
+	count_held(l);
+	if (l->conn && lease_table_leave(l->table, l->conn, &err) < 0)
+		log_warn("could not sign off", lf_err(&err));
+}
+
+void leases_run(struct leases *l)
+{
+	if (l->options.all)
+		hold_all(l);
+	else
+		share_shards(l);
+	wind_down(l);
+}

@@ -1,0 +1,156 @@
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/option_value.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { HELP_COLUMN = 34 };
+
+static const char *placeholder(const struct option *row)
+{
+	switch (row->type) {
+	case OPT_STRING:
+	case OPT_LIST:
+		return " TEXT";
+	case OPT_INT:
+		return " N";
+	case OPT_DURATION:
+		return " TIME";
+	case OPT_SIZE:
+		return " SIZE";
+	case OPT_BOOL:
+		return "[=off]";
+	case OPT_CHOICE:
+		return " WORD";
+	}
+	return "";
+}
+
+static void print_row(const char *name, const char *value, const char *help)
+{
+	int n = printf("  --%s%s", name, value);
+
+	if (n >= HELP_COLUMN) {
+		putchar('\n');
+		n = 0;
+	}
+	printf("%*s%s\n", HELP_COLUMN - n, "", help);
+}
+
+static void print_note(const char *label, const char *text)
+{
+	printf("%*s%s%s\n", HELP_COLUMN, "", label, text);
+}
+
+static void print_variable(const struct option *row)
+{
+	printf("%*s[", HELP_COLUMN, "");
+	if (row->variable) {
+		fputs(row->variable, stdout);
+	} else {
+		fputs("UMAVEZ_", stdout);
+		for (const char *c = row->name; *c; c++)
+			putchar(*c == '-' ? '_' : toupper((unsigned char)*c));
+	}
+	puts(row->type == OPT_LIST ? ", comma-separated]" : "]");
+}
+
+static void print_option(const struct option *row)
+{
+	print_row(row->name, placeholder(row), row->help);
+	if (row->type == OPT_CHOICE)
+		print_note("one of: ", row->choices);
+	if (row->type == OPT_LIST)
+		print_note("", "may be given again");
+	if (row->type == OPT_STRING || row->type == OPT_LIST)
+		printf("%*sor from a file: --%s-file PATH\n", HELP_COLUMN, "", row->name);
+	if (row->flags & OPT_REQUIRED)
+		print_note("", "required");
+	else if (row->fallback)
+		print_note("default: ", row->fallback);
+	print_variable(row);
+}
+
+void option_help(const char *program, const char *usage, const struct option *table)
+{
+	printf("Usage: %s %s\n\n", program, usage);
+	for (const struct option *row = table; row->name; row++)
+		print_option(row);
+	print_row("help", "", "Show this and exit");
+	print_row("version", "", "Show the version and exit");
+}
+
+void option_dump(const struct option *table, const void *config)
+{
+	size_t n = 0;
+
+	while (table[n].name)
+		n++;
+	struct log_field *fields = mem_zalloc(n + 1, sizeof(*fields));
+	char **texts = mem_zalloc(n, sizeof(*texts));
+	for (size_t i = 0; i < n; i++) {
+		texts[i] = option_value_text(&table[i], config);
+		fields[i] = lf_str(table[i].name, texts[i]);
+	}
+	log_write(LOG_INFO, "configuration", fields);
+	for (size_t i = 0; i < n; i++)
+		free(texts[i]);
+	free(texts);
+	free(fields);
+}
+
+/* Replace *len bytes at url+at by "***". */
+static char *replace(char *url, size_t at, size_t len)
+{
+	char *masked = mem_printf("%.*s***%s", (int)at, url, url + at + len);
+
+	free(url);
+	return masked;
+}
+
+/* The password of "scheme://user:password@...".  The last '@' ends it, so that one that should have
+ * been percent-encoded is hidden whole. */
+static char *mask_userinfo(char *url)
+{
+	const char *authority = strstr(url, "://");
+	const char *end = strrchr(url, '@');
+
+	if (!authority || !end || end < authority + 3)
+		return url;
+	authority += 3;
+	const char *colon = memchr(authority, ':', (size_t)(end - authority));
+	if (!colon)
+		return url;
+	return replace(url, (size_t)(colon + 1 - url), (size_t)(end - colon - 1));
+}
+
+/* "password=..." as a URL parameter or in libpq's keyword form, where quotes may hold spaces. */
+static char *mask_parameters(char *url)
+{
+	static const char key[] = "password";
+
+	for (size_t from = 0; url[from]; from++) {
+		if (strncasecmp(url + from, key, strlen(key)) != 0)
+			continue;
+		size_t at = from + strlen(key);
+		at += strspn(url + at, " ");
+		if (url[at] != '=')
+			continue;
+		at += 1 + strspn(url + at + 1, " ");
+		size_t len = strcspn(url + at, "& ");
+		if (url[at] == '\'')
+			len = strlen(url + at);
+		url = replace(url, at, len);
+		from = at + 2;
+	}
+	return url;
+}
+
+char *option_mask_url(const char *url)
+{
+	return mask_parameters(mask_userinfo(mem_strdup(url)));
+}

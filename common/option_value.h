@@ -1,0 +1,25 @@
+/*
+ * option_value.h - one value of an option: text to configuration, and back for people.
+ *
+ * Internal to option.c and option_print.c.
+ */
+#ifndef UMAVEZ_OPTION_VALUE_H
+#define UMAVEZ_OPTION_VALUE_H
+
+#include "common/option.h"
+
+/* Write text into the row's member; a list grows by one.  Errors name `source` ("--batch"), and the
+ * value unless it is secret. */
+int option_value_set(const struct option *row, void *config, const char *source, const char *text,
+    struct err *err) warn_unused;
+
+/* Free and zero what a string or a list holds. */
+void option_value_clear(const struct option *row, void *config);
+
+/* False: a required row would be missing. */
+bool option_value_present(const struct option *row, const void *config);
+
+/* As one would write it; malloc'd. Secrets as "***", passwords in URLs masked. */
+char *option_value_text(const struct option *row, const void *config);
+
+#endif

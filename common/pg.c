@@ -1,0 +1,163 @@
+#include "common/pg.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool in_class(const char *sqlstate, const char *const *classes)
+{
+	for (; *classes; classes++) {
+		if (strncmp(sqlstate, *classes, strlen(*classes)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* https://www.postgresql.org/docs/15/errcodes-appendix.html */
+enum err_kind pg_error_kind(const char *sqlstate)
+{
+	static const char *const retry[] = {
+	    "08",    /* connection exception */
+	    "40",    /* transaction rollback: serialization, deadlock */
+	    "53",    /* insufficient resources */
+	    "57",    /* operator intervention: timeout, shutdown */
+	    "58",    /* system error outside PostgreSQL */
+	    "25006", /* read-only transaction: a standby, soon promoted or left */
+	    "25P03", /* idle in transaction for too long */
+	    "55P03", /* lock not available */
+	    "42501", /* insufficient privilege: somebody will grant it */
+	    "28",    /* invalid authorization */
+	    "3D",    /* the database does not exist yet */
+	    NULL,
+	};
+	static const char *const reject[] = {
+	    "22", /* data exception */
+	    "23", /* integrity constraint violation */
+	    "54", /* program limit exceeded: too long for an index, too deep to parse */
+	    "P0", /* raised by PL/pgSQL code */
+	    NULL,
+	};
+
+	if (!sqlstate || !*sqlstate || in_class(sqlstate, retry))
+		return ERR_RETRY;
+	return in_class(sqlstate, reject) ? ERR_REJECT : ERR_FATAL;
+}
+
+int pg_error(PGconn *conn, const PGresult *res, struct err *err)
+{
+	const char *sqlstate = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
+	const char *message = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
+
+	/* What libpq itself reports has text, but no fields. */
+	if (!message && res && *PQresultErrorMessage(res))
+		message = PQresultErrorMessage(res);
+	if (!message && *PQerrorMessage(conn))
+		message = PQerrorMessage(conn);
+	if (!message && res)
+		return err_set(
+		    err, ERR_FATAL, "unexpected result %s", PQresStatus(PQresultStatus(res)));
+	err_set(err, pg_error_kind(sqlstate), "%s", message ? message : "the connection is lost");
+	if (sqlstate)
+		strncpy(err->sqlstate, sqlstate, sizeof(err->sqlstate) - 1);
+	return -1;
+}
+
+static bool is_done(const PGresult *res)
+{
+	ExecStatusType status = PQresultStatus(res);
+
+	return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK ||
+	       status == PGRES_EMPTY_QUERY;
+}
+
+/* What the statement came to: its first error, or else its first result. */
+static PGresult *collect(PGconn *conn)
+{
+	PGresult *kept = NULL, *res;
+
+	/* In the extended protocol the rows come before the implicit commit, and an error may
+	 * still follow them: the statement is done when there is no further result. */
+	while ((res = PQgetResult(conn))) {
+		assert(
+		    PQresultStatus(res) != PGRES_COPY_IN && PQresultStatus(res) != PGRES_COPY_OUT);
+		if (!kept || (is_done(kept) && !is_done(res))) {
+			PQclear(kept);
+			kept = res;
+		} else {
+			PQclear(res);
+		}
+	}
+	return kept;
+}
+
+int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
+    PGresult **ret_res, struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = -1;
+
+	if (!PQsendQueryParams(conn, sql, n_params, NULL, params, NULL, NULL, 0))
+		return pg_error(conn, NULL, err);
+	res = collect(conn);
+	if (!res || !is_done(res) || PQstatus(conn) != CONNECTION_OK) {
+		pg_error(conn, res && is_done(res) ? NULL : res, err);
+		goto done;
+	}
+	if (ret_res) {
+		*ret_res = res;
+		res = NULL; /* the caller's now */
+	}
+	rc = 0;
+done:
+	PQclear(res);
+	return rc;
+}
+
+int pg_exec(PGconn *conn, const char *sql, struct err *err)
+{
+	PGresult *res = PQexec(conn, sql);
+	int rc = -1;
+
+	if (!res || !is_done(res)) {
+		pg_error(conn, res, err);
+		goto done;
+	}
+	rc = 0;
+done:
+	PQclear(res);
+	return rc;
+}
+
+static const char *value(const PGresult *res, int row, const char *column)
+{
+	int i = PQfnumber(res, column);
+
+	assert(i >= 0 && row >= 0 && row < PQntuples(res));
+	return PQgetisnull(res, row, i) ? NULL : PQgetvalue(res, row, i);
+}
+
+int64_t pg_int(const PGresult *res, int row, const char *column)
+{
+	const char *text = value(res, row, column);
+
+	return text ? strtoll(text, NULL, 10) : 0;
+}
+
+uint64_t pg_uint(const PGresult *res, int row, const char *column)
+{
+	const char *text = value(res, row, column);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+bool pg_bool(const PGresult *res, int row, const char *column)
+{
+	const char *text = value(res, row, column);
+
+	return text && *text == 't';
+}
+
+const char *pg_text(const PGresult *res, int row, const char *column)
+{
+	return value(res, row, column);
+}

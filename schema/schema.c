@@ -1,0 +1,16 @@
+#include "schema/schema.h"
+
+#include "schema_text.h"
+
+#include <stddef.h>
+
+const struct schema_file schema_files[] = {
+    {1, "intake", "001_intake_tables.sql", schema_001_intake_tables_sql},
+    {2, "intake", "002_intake_receive.sql", schema_002_intake_receive_sql},
+    {3, "intake", "003_intake_ticks.sql", schema_003_intake_ticks_sql},
+    {4, "effects", "004_effects_tables.sql", schema_004_effects_tables_sql},
+    {5, "effects", "005_effects_apply.sql", schema_005_effects_apply_sql},
+    {0, NULL, NULL, NULL},
+};
+
+const char *const schema_roles = schema_roles_sql;

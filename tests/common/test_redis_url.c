@@ -1,0 +1,84 @@
+#include "common/redis.h"
+#include "common/redis_url.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+static void check_text(const char *actual, const char *expected)
+{
+	CHECK((actual == NULL) == (expected == NULL));
+	if (actual)
+		CHECK_STR(actual, expected);
+}
+
+static void good(void)
+{
+	static const struct {
+		const char *text, *host;
+		int port;
+		const char *path, *user, *password;
+		int db;
+	} cases[] = {
+	    {"redis://h", "h", 6379, NULL, NULL, NULL, 0},
+	    {"redis://h:7000", "h", 7000, NULL, NULL, NULL, 0},
+	    {"redis://h:7000/", "h", 7000, NULL, NULL, NULL, 0},
+	    {"redis://h/12", "h", 6379, NULL, NULL, NULL, 12},
+	    {"redis://u:p@h:1/2", "h", 1, NULL, "u", "p", 2},
+	    {"redis://:p@h", "h", 6379, NULL, NULL, "p", 0},
+	    {"redis://a%40b:%2f%3A%25%C3%a9@h", "h", 6379, NULL, "a@b", "/:%\xc3\xa9", 0},
+	    {"redis://u:p:q@h", "h", 6379, NULL, "u", "p:q", 0},
+	    {"redis://u:@h", "h", 6379, NULL, "u", "", 0},
+	    {"redis://[::1]:7000/1", "::1", 7000, NULL, NULL, NULL, 1},
+	    {"redis://u:p@[fe80::1]", "fe80::1", 6379, NULL, "u", "p", 0},
+	    {"unix:///run/redis.sock", NULL, 0, "/run/redis.sock", NULL, NULL, 0},
+	    {"unix:///run/a%20b?db=3", NULL, 0, "/run/a b", NULL, NULL, 3},
+	    {"unix://u:p@/run/a@b", NULL, 0, "/run/a@b", "u", "p", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = ERR_INIT;
+		struct redis_url url;
+
+		if (redis_url_parse(cases[i].text, &url, &err) < 0)
+			CU_FAIL_FATAL(cases[i].text);
+		check_text(url.host, cases[i].host);
+		check_text(url.path, cases[i].path);
+		check_text(url.user, cases[i].user);
+		check_text(url.password, cases[i].password);
+		CHECK_INT(url.port, cases[i].port);
+		CHECK_INT(url.db, cases[i].db);
+		redis_url_done(&url);
+	}
+}
+
+static void bad(void)
+{
+	static const char *const cases[] = {"", "h:6379", "http://h", "rediss://h", "redis://",
+	    "redis://:6379", "redis://h:", "redis://h:0", "redis://h:65536", "redis://h:6x",
+	    "redis://h:-1", "redis://h/x", "redis://h/1/2", "redis://h/-1", "redis://h?db=1",
+	    "redis://a:b:1", "redis://[::1", "redis://[::1]x", "redis://user@h", "redis://u:%zz@h",
+	    "redis://u:%4@h", "redis://u:%00@h", "redis://%:p@h", "unix://", "unix://run/x",
+	    "unix://u:p/run/x", "unix:///x?db=", "unix:///x?db=x", "unix:///x?dbx=1",
+	    "unix:///x?password=hunter2", "redis://u:hunter2/more@h", "redis://u:hunter2@",
+	    "redis://h:hunter2"};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = ERR_INIT;
+
+		if (redis_url_check(cases[i], &err) == 0)
+			CU_FAIL_FATAL(cases[i]);
+		CHECK_INT(err.kind, ERR_USAGE);
+		CHECK(strstr(err.message, "hunter2") == NULL);
+	}
+}
+
+static const struct check checks[] = {
+    {"accepted", good},
+    {"refused", bad},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return check_main("common redis_url", checks, argc, argv);
+}
