@@ -123,14 +123,17 @@ static int listen_unix(struct admin *a, const char *path)
 
 static int bound_port(int fd)
 {
-	struct sockaddr_storage address;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} address = {.v6 = {0}};
 	socklen_t len = sizeof(address);
 
-	if (getsockname(fd, (struct sockaddr *)&address, &len) < 0)
+	if (getsockname(fd, &address.any, &len) < 0)
 		return 0;
-	if (address.ss_family == AF_INET6)
-		return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
-	return ntohs(((struct sockaddr_in *)&address)->sin_port);
+	return ntohs(
+	    address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 static int listen_address(const struct addrinfo *ai)
@@ -151,7 +154,7 @@ static int listen_address(const struct addrinfo *ai)
 static int listen_tcp(struct admin *a, const char *host, int port)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *list = NULL;
-	char service[8];
+	char service[12];
 	int fd = -1;
 
 	snprintf(service, sizeof(service), "%d", port);

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Other programs' messages come in several lines; ours have one. */
@@ -43,7 +44,9 @@ int err_wrap(struct err *err, const char *fmt, ...)
 	va_end(ap);
 
 	size_t used = strlen(message);
-	snprintf(message + used, sizeof(message) - used, ": %s", err->message);
+	/* What does not fit is cut at the end: the beginning says where it happened. */
+	if (snprintf(message + used, sizeof(message) - used, ": %s", err->message) < 0)
+		abort();
 	flatten(message);
 	memcpy(err->message, message, sizeof(message));
 	return -1;

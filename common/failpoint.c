@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -173,19 +174,12 @@ done:
 /* Before the action, so that the point is on record although the process dies of it. */
 static void record(const char *name)
 {
-	char line[64];
-
 	if (!log_path || !*log_path)
 		return;
 	int fd = open(log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return;
-	size_t len = strlen(name);
-	assert(len < sizeof(line));
-	memcpy(line, name, len);
-	line[len] = '\n';
-	ssize_t n = write(fd, line, len + 1);
-	(void)n;
+	dprintf(fd, "%s\n", name);
 	close(fd);
 }
 

@@ -20,9 +20,15 @@ static bool take(struct scan *s, char c)
 	return true;
 }
 
+/* The next byte is one of these. */
+static bool at_one_of(const struct scan *s, const char *bytes)
+{
+	return s->at < s->end && *s->at != '\0' && strchr(bytes, *s->at);
+}
+
 static void skip_space(struct scan *s)
 {
-	while (s->at < s->end && memchr(" \t\n\r", *s->at, 4))
+	while (at_one_of(s, " \t\n\r"))
 		s->at++;
 }
 
@@ -30,7 +36,7 @@ static bool take_digits(struct scan *s)
 {
 	const char *begin = s->at;
 
-	while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
+	while (at_one_of(s, "0123456789"))
 		s->at++;
 	return s->at > begin;
 }
@@ -62,12 +68,12 @@ static bool take_word(struct scan *s, const char *word)
 /* Behind a backslash. */
 static bool take_escape(struct scan *s)
 {
-	if (s->at == s->end || !memchr("\"\\/bfnrtu", *s->at, 9))
+	if (!at_one_of(s, "\"\\/bfnrtu"))
 		return false;
 	if (*s->at++ != 'u')
 		return true;
 	for (int i = 0; i < 4; i++, s->at++) {
-		if (s->at == s->end || !memchr("0123456789abcdefABCDEF", *s->at, 22))
+		if (!at_one_of(s, "0123456789abcdefABCDEF"))
 			return false;
 	}
 	return true;

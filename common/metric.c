@@ -190,6 +190,7 @@ static struct metric *series_other(struct metric_family *f)
 struct metric *metric_series(struct metric_family *f, const char *const *values)
 {
 	pthread_mutex_lock(&f->lock);
+	assert(values || f->n_labels == 0);
 	struct metric *s = series_find(f, values);
 	if (!s)
 		s = f->n_series < METRIC_MAX_SERIES ? series_new(f, values) : series_other(f);

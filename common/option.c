@@ -302,6 +302,17 @@ static int refuse_endpoint(const char *text, struct err *err)
 	    "\"%.100s\" is not an address (host:port, [v6]:port, port or unix:/path)", text);
 }
 
+static bool parse_port(const char *text, int *ret_port)
+{
+	char *end;
+	long n = *text >= '0' && *text <= '9' ? strtol(text, &end, 10) : -1;
+
+	if (n < 0 || n > 65535 || *end != '\0')
+		return false;
+	*ret_port = (int)n;
+	return true;
+}
+
 int option_endpoint(const char *text, char **ret_host, int *ret_port, struct err *err)
 {
 	const char *colon = strrchr(text, ':');
@@ -323,10 +334,8 @@ int option_endpoint(const char *text, char **ret_host, int *ret_port, struct err
 	} else if (memchr(host, ':', host_len) || memchr(host, '[', host_len)) {
 		return refuse_endpoint(text, err);
 	}
-	size_t digits = strspn(port, "0123456789");
-	if (digits == 0 || digits > 5 || port[digits] != '\0' || atoi(port) > 65535)
+	if (!parse_port(port, ret_port))
 		return refuse_endpoint(text, err);
 	*ret_host = host_len > 0 ? mem_strndup(host, host_len) : NULL;
-	*ret_port = atoi(port);
 	return 0;
 }

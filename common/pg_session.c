@@ -283,7 +283,7 @@ static int schema_version(const PGresult *res, int64_t *ret_version, struct err 
 int pg_schema_check(const PGresult *res, const char *schema, struct err *err)
 {
 	int64_t want = is_intake(schema) ? SCHEMA_VERSION_INTAKE : SCHEMA_VERSION_EFFECTS;
-	int64_t have;
+	int64_t have = 0;
 
 	if (schema_version(res, &have, err) < 0)
 		return err_wrap(err, "schema %s", schema);

@@ -35,7 +35,8 @@ struct redis {
 static int fail(struct redis *r, struct err *err, const char *doing, const char *why)
 {
 	r->broken = true;
-	return err_set(err, ERR_RETRY, "Redis: %s: %s", doing, why);
+	err_set(err, ERR_RETRY, "Redis: %s: %s", doing, why);
+	return -1;
 }
 
 static void start_clock(struct redis *r, int64_t extra_ms)
