@@ -90,6 +90,9 @@ void notification_free(struct notification *n); /* NULL is fine */
 void notification_set(char **field, const char *text);
 void notification_setf(char **field, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Drop all that it says of a purchase: what remains is id, kind, native_type, time and remark. */
+void notification_clear(struct notification *n);
+
 /* SHA-256 in lower-case hex, and its NUL. */
 #define DIGEST_HEX_SIZE 65
 void digest_hex(const void *bytes, size_t len, char ret_hex[DIGEST_HEX_SIZE]);

@@ -13,7 +13,7 @@ static json_t *load(const char *name)
 	json_error_t error;
 
 	snprintf(
-	    path, sizeof(path), "%s/../shared/vectors/tracecontext/%s", UMAVEZ_SOURCE_DIR, name);
+	    path, sizeof(path), "%s/tests/vectors/tracecontext/%s", UMAVEZ_SOURCE_DIR, name);
 	json_t *json = json_load_file(path, 0, &error);
 	if (!json) {
 		fprintf(stderr, "test vectors: %s: %s\n", path, error.text);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VECTORS UMAVEZ_SOURCE_DIR "/../shared/vectors/apple"
+#define VECTORS UMAVEZ_SOURCE_DIR "/tests/vectors/apple"
 
 static void official_notifications(void)
 {

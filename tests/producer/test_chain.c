@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define VECTORS UMAVEZ_SOURCE_DIR "/../shared/vectors/apple"
+#define VECTORS UMAVEZ_SOURCE_DIR "/tests/vectors/apple"
 #define CASES VECTORS "/x509_chain_cases/"
 
 /* The times of the library's own tests: the first is within all validities, the second in none. */

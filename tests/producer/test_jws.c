@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define VECTORS UMAVEZ_SOURCE_DIR "/../shared/vectors"
+#define VECTORS UMAVEZ_SOURCE_DIR "/tests/vectors"
 /* More than a certificate may have, and whole groups of base64. */
 #define HUGE_TEXT 8193
 

@@ -1,0 +1,18 @@
+/*
+ * google_notice.h - STORES.md's table for Google Play, as code.
+ *
+ * A developer notification says what happened to a purchase token, and little else: no state, no
+ * account, often no product.
+ */
+#ifndef UMAVEZ_GOOGLE_NOTICE_H
+#define UMAVEZ_GOOGLE_NOTICE_H
+
+#include "producer/notification.h"
+
+#include <jansson.h>
+
+/* Fill in n, but for its id, from a developer notification.  NULL, or why it cannot be understood
+ * (static text). */
+const char *google_notice_read(const json_t *notice, struct notification *n);
+
+#endif

@@ -1,0 +1,135 @@
+#include "producer/stripe.h"
+
+#include "producer/json.h"
+#include "producer/stripe_event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct stripe {
+	struct stripe_config config;
+};
+
+static bool has_secret(const struct option_list *secrets, const char *secret)
+{
+	for (size_t i = 0; i < secrets->n; i++)
+		if (strcmp(secrets->values[i], secret) == 0)
+			return true;
+	return false;
+}
+
+int stripe_new(const struct stripe_config *config, struct stripe **ret_stripe, struct err *err)
+{
+	const struct stripe_secrets *secrets = &config->secrets;
+	struct stripe *s;
+
+	if (has_secret(&secrets->live, ""))
+		return err_set(err, ERR_USAGE, "--stripe-secret is empty");
+	if (has_secret(&secrets->test, ""))
+		return err_set(err, ERR_USAGE, "--stripe-test-secret is empty");
+	for (size_t i = 0; i < secrets->live.n; i++)
+		if (has_secret(&secrets->test, secrets->live.values[i]))
+			return err_set(err, ERR_USAGE,
+			    "one value is given as --stripe-secret and as --stripe-test-secret");
+	s = malloc(sizeof(*s));
+	if (!s)
+		return err_set(err, ERR_FATAL, "out of memory");
+	s->config = *config;
+	*ret_stripe = s;
+	return 0;
+}
+
+void stripe_free(struct stripe *s)
+{
+	free(s);
+}
+
+static enum verdict refuse(
+    enum verdict verdict, const char *reason, const char *detail, struct refusal *ret_refusal)
+{
+	ret_refusal->reason = reason;
+	ret_refusal->detail = detail;
+	return verdict;
+}
+
+static enum verdict refuse_signature(enum stripe_signature signature, struct refusal *ret_refusal)
+{
+	switch (signature) {
+	case STRIPE_HEADER_MALFORMED:
+		return refuse(VERDICT_MALFORMED, "malformed_signature",
+		    "Stripe-Signature must have exactly one t, in decimal digits, and a v1.",
+		    ret_refusal);
+	case STRIPE_STALE:
+		return refuse(VERDICT_FORGED, "stale_signature",
+		    "The signature's time is too far from now. Check this machine's clock.",
+		    ret_refusal);
+	default:
+		return refuse(VERDICT_FORGED, "bad_signature",
+		    "None of the configured secrets signed these bytes. Check the endpoint's "
+		    "secret, and that nothing on the way rewrites the body.",
+		    ret_refusal);
+	}
+}
+
+static const char *store_of(bool live)
+{
+	return live ? "stripe" : "stripe_test";
+}
+
+/* Signed, but no JSON of ours. The secret says which store it is for. */
+static struct notification *keep_unread(const struct webhook *hook, bool live, const char *why)
+{
+	struct notification *n = notification_new(store_of(live), hook->now_ms);
+	char *id = json_peek_string(hook->body, hook->len, "id");
+
+	notification_set(&n->notification_id, id);
+	notification_quarantine(n, hook->body, hook->len, why);
+	free(id);
+	return n;
+}
+
+static struct notification *keep(const struct webhook *hook, bool live, const json_t *event)
+{
+	struct notification *n = notification_new(store_of(live), hook->now_ms);
+	const char *fault = stripe_event_read(event, n);
+
+	if (fault)
+		notification_quarantine(n, hook->body, hook->len, fault);
+	else
+		notification_check(n, hook->body, hook->len);
+	return n;
+}
+
+enum verdict stripe_read(void *stripe, const struct webhook *hook,
+    struct notification **ret_notification, struct refusal *ret_refusal)
+{
+	const struct stripe_config *config = &((struct stripe *)stripe)->config;
+	enum verdict verdict = VERDICT_AUTHENTIC;
+	enum stripe_signature signature;
+	const char *why;
+	json_t *event;
+	bool live;
+
+	if (!hook->stripe_signature)
+		return refuse(VERDICT_MALFORMED, "missing_signature",
+		    "The request has no Stripe-Signature header.", ret_refusal);
+	signature = stripe_signature_check(hook->stripe_signature, hook->body, hook->len,
+	    &config->secrets, hook->now_ms, config->tolerance_ms);
+	if (signature != STRIPE_SIGNED_LIVE && signature != STRIPE_SIGNED_TEST)
+		return refuse_signature(signature, ret_refusal);
+	live = signature == STRIPE_SIGNED_LIVE;
+
+	event = json_read(hook->body, hook->len, &why);
+	if (!event)
+		*ret_notification = keep_unread(hook, live, why);
+	else if (json_get_true(event, "livemode") != live)
+		verdict = refuse(VERDICT_MALFORMED, "wrong_mode",
+		    "A secret of the other mode signed this event. Live events need a live "
+		    "endpoint's "
+		    "secret (--stripe-secret), all others a test one's (--stripe-test-secret).",
+		    ret_refusal);
+	else
+		*ret_notification = keep(hook, live, event);
+	json_decref(event);
+	return verdict;
+}
