@@ -6,11 +6,11 @@ RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION intake.subject_of IS 'What order is kept by: <store>/<purchase>, or <store>//<notification>';
 
+-- One expression, and STABLE as convert_to() is, so that it is inlined.
 CREATE FUNCTION intake.shard_of_subject(subject text, shards integer)
-RETURNS smallint LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-	SELECT (((get_byte(h, 0)::bigint << 24) + (get_byte(h, 1) << 16) + (get_byte(h, 2) << 8)
-	    + get_byte(h, 3)) % shards)::smallint
-	FROM sha256(convert_to(subject, 'UTF8')) AS h
+RETURNS smallint LANGUAGE sql STABLE PARALLEL SAFE AS $$
+	SELECT (('x' || left(encode(sha256(convert_to(subject, 'UTF8')), 'hex'), 8))::bit(32)::bigint
+	    % shards)::smallint
 $$;
 COMMENT ON FUNCTION intake.shard_of_subject IS 'The first four bytes of SHA-256, big-endian, modulo the number of shards: stable for ever';
 
@@ -109,7 +109,12 @@ BEGIN
 	SELECT * INTO STRICT was FROM intake.purchase
 	    WHERE store = n.store AND store_purchase_id = n.store_purchase_id;
 	SELECT (folded.f).* INTO STRICT now_is FROM (
-	    SELECT intake.fold(o ORDER BY o.occurred_at, o.rank, o.notification_id) AS f
+	    -- The row without its body, which would be read for nothing.
+	    SELECT intake.fold(ROW(o.store, o.notification_id, o.kind, o.native_type, o.rank,
+	        o.store_purchase_id, o.occurred_at, o.received_at, o.xid, o.traceparent, o.trace_link,
+	        o.product_id, o.account_ref, o.state, o.current_only, o.will_renew, o.expires_at,
+	        o.transaction_id, o.amount_minor, o.currency, o.quantity, o.partial, o.remark,
+	        NULL)::intake.notification ORDER BY o.occurred_at, o.rank, o.notification_id) AS f
 	    FROM intake.notification AS o
 	    WHERE o.store = n.store AND o.store_purchase_id = n.store_purchase_id
 	      AND o.kind <> 'unrecognized') AS folded;
@@ -136,6 +141,10 @@ COMMENT ON FUNCTION intake.receive_late IS 'A notification older than the newest
 -- Locks are taken in one global order, so concurrent batches cannot deadlock: notification keys
 -- ascending, then purchases ascending.  An outbox id is drawn only for a row that came out of the
 -- purchase's upsert, that is, under its row lock.
+--
+-- Every join is a look-up by primary key, whatever the statistics say: a plan made while the tables
+-- were small must not read them whole when they have grown.  Sets of one batch are compared by IN and
+-- NOT IN, which hash; a join of two such sets would be a nested loop, as a row count is never known.
 CREATE FUNCTION intake.receive(
 	stores text[], notification_ids text[], kinds text[], native_types text[], ranks smallint[],
 	purchase_ids text[], occurred_ats timestamptz[], received_ats timestamptz[],
@@ -143,7 +152,8 @@ CREATE FUNCTION intake.receive(
 	states text[], current_onlys boolean[], will_renews boolean[], expires_ats timestamptz[],
 	transaction_ids text[], amounts bigint[], currencies text[], quantities bigint[],
 	partials boolean[], remarks text[], bodies bytea[])
-RETURNS boolean[] LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $$
+RETURNS boolean[] LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 DECLARE
 	setting intake.setting := intake.check_xid();
 	accepted boolean[];
@@ -172,21 +182,22 @@ BEGIN
 		ON CONFLICT (store, notification_id) DO NOTHING
 		RETURNING store, notification_id
 	)
-	SELECT array_agg(f.store IS NOT NULL ORDER BY g.n) INTO accepted
-	FROM given AS g LEFT JOIN fresh AS f USING (store, notification_id);
+	SELECT array_agg((store, notification_id) IN (SELECT store, notification_id FROM fresh) ORDER BY n)
+	INTO accepted FROM given;
 
 	WITH fresh AS MATERIALIZED (
-		SELECT g.place, k AS n FROM unnest(stores, notification_ids, accepted)
-		    WITH ORDINALITY AS g(store, notification_id, is_new, place)
-		JOIN intake.notification AS k USING (store, notification_id)
-		WHERE g.is_new AND k.kind <> 'unrecognized'
+		SELECT store, notification_id, store_purchase_id IS NOT NULL AS has_purchase, place
+		FROM unnest(stores, notification_ids, kinds, purchase_ids, accepted) WITH ORDINALITY
+		    AS g(store, notification_id, kind, store_purchase_id, is_new, place)
+		WHERE is_new AND kind <> 'unrecognized'
 	), folded AS (
 		INSERT INTO intake.purchase AS p
 		SELECT f.store, f.store_purchase_id, f.product_id, f.account_ref, f.state, f.will_renew,
 		    f.expires_at, f.transaction_id, f.amount_minor, f.currency, f.occurred_at, f.rank,
 		    f.last_notification_id, 1, pg_current_xact_id()
-		FROM fresh CROSS JOIN LATERAL intake.fold_step(NULL, fresh.n) AS f
-		WHERE f.store_purchase_id IS NOT NULL
+		FROM fresh JOIN intake.notification AS n USING (store, notification_id)
+		CROSS JOIN LATERAL intake.fold_step(NULL, n) AS f
+		WHERE has_purchase
 		ORDER BY f.store, f.store_purchase_id
 		ON CONFLICT (store, store_purchase_id) DO UPDATE SET
 		    (product_id, account_ref, state, will_renew, expires_at, transaction_id,
@@ -199,21 +210,21 @@ BEGIN
 		WHERE (excluded.occurred_at, excluded.rank, excluded.last_notification_id)
 		    > (p.occurred_at, p.rank, p.last_notification_id)
 		RETURNING p AS p
-	), told AS MATERIALIZED (
-		SELECT fresh.place, fresh.n, folded.p, intake.subject_of((fresh.n).store,
-		    (fresh.n).store_purchase_id, (fresh.n).notification_id) AS subject
-		FROM fresh LEFT JOIN folded ON (folded.p).store = (fresh.n).store
-		    AND (folded.p).store_purchase_id = (fresh.n).store_purchase_id
-		WHERE (folded.p).store IS NOT NULL OR (fresh.n).store_purchase_id IS NULL
 	), published AS (
 		INSERT INTO intake.outbox (shard, source, message_id, type, subject, time, data, traceparent)
-		SELECT intake.shard_of_subject(subject, setting.shards), (n).store, (n).notification_id,
-		    intake.event_type((n).kind), subject, (n).occurred_at,
-		    intake.event_data(n, p, false), (n).traceparent
-		FROM told
+		SELECT intake.shard_of_subject(s.subject, setting.shards), n.store, n.notification_id,
+		    intake.event_type(n.kind), s.subject, n.occurred_at,
+		    intake.event_data(n, t.p, false), n.traceparent
+		FROM (SELECT (p).store, (p).last_notification_id AS notification_id, p FROM folded
+		      UNION ALL
+		      SELECT store, notification_id, NULL FROM fresh WHERE NOT has_purchase) AS t
+		JOIN intake.notification AS n USING (store, notification_id)
+		CROSS JOIN LATERAL (SELECT intake.subject_of(n.store, n.store_purchase_id,
+		    n.notification_id)) AS s(subject)
 	)
-	SELECT array_agg(place) INTO late_places
-	FROM fresh WHERE place NOT IN (SELECT place FROM told);
+	SELECT array_agg(place) INTO late_places FROM fresh
+	WHERE has_purchase AND (store, notification_id) NOT IN
+	    (SELECT (p).store, (p).last_notification_id FROM folded);
 
 	-- The upsert locked these too, but did not fold them: something newer is there already.
 	FOR late IN

@@ -1,0 +1,211 @@
+#include "relay/chain.h"
+
+#include "common/event.h"
+#include "common/memory.h"
+#include "common/pg.h"
+#include "common/redis.h"
+#include "common/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct stream_id position_at(const PGresult *res, const char *tick, const char *id)
+{
+	return (struct stream_id){pg_uint(res, 0, tick), pg_uint(res, 0, id)};
+}
+
+int chain_look(struct db *db, struct chain *ret_chain, struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = -1;
+
+	if (db_run(db, DB_CHAIN, NULL, &res, err) < 0)
+		goto done;
+	if (PQntuples(res) == 0) {
+		err_set(err, ERR_MISMATCH, "the shard has no chain of ticks: run umavez migrate");
+		goto done;
+	}
+	*ret_chain = (struct chain){
+	    .last_tick = pg_int(res, 0, "last_tick"),
+	    .has_acknowledged = pg_text(res, 0, "acknowledged_tick") != NULL,
+	    .acknowledged = position_at(res, "acknowledged_tick", "acknowledged_id"),
+	    .now_ms = pg_int(res, 0, "now_ms"),
+	};
+	if (pg_int(res, 0, "oldest_tick") != 0)
+		ret_chain->oldest = (struct stream_id){pg_uint(res, 0, "oldest_tick"), INT64_MAX};
+	rc = 0;
+done:
+	PQclear(res);
+	return rc;
+}
+
+/* What tick.sql and branch.sql give. */
+static int read_cut(const PGresult *res, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
+{
+	if (PQntuples(res) == 0)
+		return err_set(
+		    err, ERR_MISMATCH, "the shard has no chain of ticks: run umavez migrate");
+	if (!pg_bool(res, 0, "nests"))
+		return err_set(err, ERR_MISMATCH,
+		    "PostgreSQL's transactions do not follow from the last tick's snapshot: this "
+		    "is "
+		    "another cluster, or a restored one");
+	if (pg_bool(res, 0, "moved")) {
+		*ret_cut = CUT_RACED;
+	} else if (!pg_bool(res, 0, "due")) {
+		*ret_cut = CUT_NOTHING;
+	} else if (!pg_text(res, 0, "tick")) {
+		*ret_cut = CUT_RACED;
+	} else {
+		*ret_cut = pg_bool(res, 0, "has_rows") ? CUT_TICK : CUT_EMPTY;
+		*ret_tick = pg_int(res, 0, "tick");
+	}
+	return 0;
+}
+
+static int cut(struct db *db, enum db_statement statement, struct db_args *args, enum cut *ret_cut,
+    int64_t *ret_tick, struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = -1;
+
+	if (db_run(db, statement, args, &res, err) < 0)
+		goto done;
+	rc = read_cut(res, ret_cut, ret_tick, err);
+done:
+	PQclear(res);
+	return rc;
+}
+
+int chain_cut(struct db *db, int64_t last_tick, int64_t least, enum cut *ret_cut, int64_t *ret_tick,
+    struct err *err)
+{
+	struct db_args args = {.n = 0};
+
+	db_arg_int(&args, last_tick);
+	db_arg_int(&args, least);
+	return cut(db, DB_TICK, &args, ret_cut, ret_tick, err);
+}
+
+/* An outbox position as PostgreSQL's bigints; what is beyond them is beyond every row. */
+static int64_t clamp(uint64_t n)
+{
+	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
+}
+
+int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_id from,
+    bool replay, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
+{
+	struct db_args args = {.n = 0};
+
+	db_arg_int(&args, last_tick);
+	db_arg_int(&args, least);
+	db_arg_int(&args, clamp(from.ms));
+	db_arg_int(&args, clamp(from.seq));
+	db_arg_bool(&args, replay);
+	return cut(db, DB_BRANCH, &args, ret_cut, ret_tick, err);
+}
+
+int chain_next(struct db *db, int64_t tick, int64_t *ret_tick, struct err *err)
+{
+	struct db_args args = {.n = 0};
+	PGresult *res = NULL;
+
+	db_arg_int(&args, tick);
+	if (db_run(db, DB_NEXT_TICK, &args, &res, err) < 0)
+		return -1;
+	*ret_tick = PQntuples(res) > 0 ? pg_int(res, 0, "tick") : 0;
+	PQclear(res);
+	return 0;
+}
+
+int chain_first_after(
+    struct db *db, struct stream_id after, struct stream_id *ret_position, struct err *err)
+{
+	struct db_args args = {.n = 0};
+	PGresult *res = NULL;
+
+	db_arg_int(&args, clamp(after.ms));
+	db_arg_int(&args, clamp(after.seq));
+	if (db_run(db, DB_FIRST_AFTER, &args, &res, err) < 0)
+		return -1;
+	*ret_position = PQntuples(res) > 0 ? position_at(res, "tick", "id") : STREAM_ID_ZERO;
+	PQclear(res);
+	return 0;
+}
+
+/* The columns of owns.sql, and for each row which entry it is. */
+struct candidates {
+	struct pg_array ticks, ids, sources, message_ids;
+	int *entry;
+};
+
+static bool storable(const redisReply *text)
+{
+	return text && text->type == REDIS_REPLY_STRING && utf8_valid(text->str, text->len) &&
+	       !memchr(text->str, '\0', text->len);
+}
+
+/* What cannot be in the database is not asked for: it is not ours. */
+static bool add_candidate(struct candidates *c, const redisReply *entry)
+{
+	const redisReply *source, *message_id;
+	struct stream_id id;
+
+	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
+	    !stream_id_parse(entry->element[0]->str, &id))
+		return false;
+	source = redis_field(entry->element[1], event_field_names[EVENT_SOURCE]);
+	message_id = redis_field(entry->element[1], event_field_names[EVENT_ID]);
+	if (id.ms > INT64_MAX || id.seq > INT64_MAX || !storable(source) || !storable(message_id))
+		return false;
+	pg_array_int(&c->ticks, (int64_t)id.ms);
+	pg_array_int(&c->ids, (int64_t)id.seq);
+	pg_array_bytes(&c->sources, source->str, source->len);
+	pg_array_bytes(&c->message_ids, message_id->str, message_id->len);
+	return true;
+}
+
+static int ask_own(struct db *db, struct candidates *c, int64_t *ret_nth, struct err *err)
+{
+	struct db_args args = {.n = 0};
+	PGresult *res = NULL;
+
+	db_arg_array(&args, &c->ticks);
+	db_arg_array(&args, &c->ids);
+	db_arg_array(&args, &c->sources);
+	db_arg_array(&args, &c->message_ids);
+	if (db_run(db, DB_OWNS, &args, &res, err) < 0)
+		return -1;
+	*ret_nth = PQntuples(res) > 0 ? pg_int(res, 0, "n") : 0;
+	PQclear(res);
+	return 0;
+}
+
+int chain_find_own(struct db *db, const redisReply *entries, int *ret_index, struct err *err)
+{
+	struct candidates c;
+	int64_t nth = 0, n = 0;
+	int rc = -1;
+
+	pg_array_init(&c.ticks, PG_INT8);
+	pg_array_init(&c.ids, PG_INT8);
+	pg_array_init(&c.sources, PG_TEXT);
+	pg_array_init(&c.message_ids, PG_TEXT);
+	c.entry = mem_zalloc(entries->elements + 1, sizeof(*c.entry));
+	for (size_t i = 0; i < entries->elements; i++) {
+		if (add_candidate(&c, entries->element[i]))
+			c.entry[++n] = (int)i;
+	}
+	if (n > 0 && ask_own(db, &c, &nth, err) < 0)
+		goto done;
+	*ret_index = nth > 0 ? c.entry[nth] : -1;
+	rc = 0;
+done:
+	pg_array_done(&c.ticks);
+	pg_array_done(&c.ids);
+	pg_array_done(&c.sources);
+	pg_array_done(&c.message_ids);
+	free(c.entry);
+	return rc;
+}

@@ -1,0 +1,54 @@
+/*
+ * chain.h - the shard's chain of ticks, in PostgreSQL: look, cut, go from one to the next.
+ *
+ * A tick is cut directly after the one that the caller knows as the last; if the chain has moved
+ * on, or another relay was faster, the caller starts over.  ERR_MISMATCH: this cluster's history
+ * does not follow from the chain.
+ */
+#ifndef UMAVEZ_RELAY_CHAIN_H
+#define UMAVEZ_RELAY_CHAIN_H
+
+#include "common/err.h"
+#include "common/stream_id.h"
+#include "relay/db.h"
+
+#include <hiredis/hiredis.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct chain {
+	int64_t last_tick;
+	struct stream_id oldest; /* rows up to here are no longer retained; 0-0: all are */
+	bool has_acknowledged;
+	struct stream_id acknowledged; /* the lowest of all groups */
+	int64_t now_ms;                /* the database's clock */
+};
+int chain_look(struct db *db, struct chain *ret_chain, struct err *err) warn_unused;
+
+enum cut {
+	CUT_NOTHING, /* nothing to publish */
+	CUT_EMPTY,   /* only the window moved */
+	CUT_TICK,
+	CUT_RACED, /* somebody else cut one: start over */
+};
+
+/* *ret_tick is set when one was cut. least: the least name that it may get. */
+int chain_cut(struct db *db, int64_t last_tick, int64_t least, enum cut *ret_cut, int64_t *ret_tick,
+    struct err *err) warn_unused;
+
+/* A tick of every row after a position: to repair (void what is between), or to replay. */
+int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_id from,
+    bool replay, enum cut *ret_cut, int64_t *ret_tick, struct err *err) warn_unused;
+
+/* The tick after this one that has not been voided; 0: none yet. */
+int chain_next(struct db *db, int64_t tick, int64_t *ret_tick, struct err *err) warn_unused;
+
+/* The first row's position after this one; 0-0: none yet. */
+int chain_first_after(struct db *db, struct stream_id after, struct stream_id *ret_position,
+    struct err *err) warn_unused;
+
+/* The first of these stream entries (of XRANGE or XREVRANGE) that is ours, or -1. */
+int chain_find_own(
+    struct db *db, const redisReply *entries, int *ret_index, struct err *err) warn_unused;
+
+#endif

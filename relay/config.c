@@ -1,0 +1,43 @@
+#include "relay/config.h"
+
+#include "common/service.h"
+
+#define AT(member) offsetof(struct config, member)
+#define SECOND 1000
+#define DAY (24 * 60 * 60 * SECOND)
+
+const struct option config_options[] = {
+    {"database-url", OPT_STRING, AT(database_url), NULL, "PostgreSQL with the schema intake",
+	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
+    {"redis-url", OPT_STRING, AT(redis_url), NULL,
+	"redis://[user:password@]host:port/db or unix:///path?db=n", OPT_REQUIRED, 0, 0, NULL,
+	"REDIS_URL"},
+    {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9102",
+	"Where /livez, /readyz and /metrics answer", 0, 0, 0, NULL, NULL},
+    {"instance", OPT_STRING, AT(instance), NULL,
+	"Name of this process; by default host name, pid and a nonce", 0, 0, 0, NULL, NULL},
+    {"namespace", OPT_STRING, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
+	NULL},
+    {"poll-interval", OPT_DURATION, AT(poll_interval), "500ms",
+	"How long a lost wake-up may delay a row", 0, 1, 60 * SECOND, NULL, NULL},
+    {"tick-interval", OPT_DURATION, AT(tick_interval), "2ms", "Least time between ticks", 0, 0,
+	60 * SECOND, NULL, NULL},
+    {"lease", OPT_DURATION, AT(lease), "5s", "How long a shard stays with a relay that is silent",
+	0, 100, 3600 * SECOND, NULL, NULL},
+    {"append-batch", OPT_INT, AT(append_batch), "1000", "Most entries in one append", 0, 1, 100000,
+	NULL, NULL},
+    {"max-event", OPT_SIZE, AT(max_event), "1MiB",
+	"Largest event; a larger one stops its shard until this is raised", 0, 1024, 512 << 20,
+	NULL, NULL},
+    {"stream-max-length", OPT_INT, AT(stream_max_length), "1000000",
+	"Stream length at which a shard waits for its consumers", 0, 1, INT64_MAX, NULL, NULL},
+    {"replay-margin", OPT_DURATION, AT(replay_margin), "10min",
+	"How far before the lowest acknowledged entry an empty stream is filled again", 0, 0,
+	3650LL * DAY, NULL, NULL},
+    {"trim-interval", OPT_DURATION, AT(trim_interval), "10s",
+	"How often acknowledged entries are trimmed", 0, 10, DAY, NULL, NULL},
+    {"lease-off", OPT_BOOL, AT(lease_off), "off",
+	"For tests: work on every shard without a lease, beside other relays", 0, 0, 0, NULL, NULL},
+    SERVICE_OPTIONS(AT(log_level), AT(log_format)),
+    {0},
+};

@@ -1,0 +1,34 @@
+/*
+ * config.h - the relay's options.
+ */
+#ifndef UMAVEZ_RELAY_CONFIG_H
+#define UMAVEZ_RELAY_CONFIG_H
+
+#include "common/option.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Times in ms, sizes in bytes. */
+struct config {
+	char *database_url;
+	char *redis_url;
+	char *admin_listen;
+	char *instance;
+	char *name_space;
+	int64_t poll_interval;
+	int64_t tick_interval;
+	int64_t lease;
+	int64_t append_batch;
+	int64_t max_event;
+	int64_t stream_max_length;
+	int64_t replay_margin;
+	int64_t trim_interval;
+	bool lease_off;
+	int log_level;
+	int log_format;
+};
+
+extern const struct option config_options[];
+
+#endif

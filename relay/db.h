@@ -1,0 +1,72 @@
+/*
+ * db.h - one shard's PostgreSQL session: what every statement of the relay runs on.
+ *
+ * The statements are those of relay/sql, prepared once a session.  Their plans must not depend on
+ * statistics, which are stale on tables that only grow: see the session's settings.  Any error
+ * leaves the session to be closed.
+ */
+#ifndef UMAVEZ_RELAY_DB_H
+#define UMAVEZ_RELAY_DB_H
+
+#include "common/err.h"
+#include "common/pg_array.h"
+
+#include <libpq-fe.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct db;
+
+enum db_statement {
+	DB_TICK,
+	DB_BRANCH,
+	DB_READ,
+	DB_NEXT_TICK,
+	DB_FIRST_AFTER,
+	DB_OWNS,
+	DB_CHAIN,
+	DB_REGISTER,
+	DB_ACKNOWLEDGE,
+	DB_LIFT_FLOOR,
+	DB_STATEMENTS
+};
+
+/* Connect, refuse another schema or cluster (ERR_MISMATCH), prepare, listen for wake-ups. */
+int db_open(const char *url, unsigned shard, struct db **ret_db, struct err *err) warn_unused;
+void db_close(struct db *db); /* NULL is fine */
+
+/* The number of shards of this deployment, after the same checks. */
+int db_shards(const char *url, unsigned *ret_shards, struct err *err) warn_unused;
+
+/* Parameters in the order of the statement; those that take the shard get it by themselves, first.
+ */
+struct db_args {
+	int n;
+	char text[6][24];
+	const char *values[6];
+	int lens[6];
+	int formats[6];
+};
+void db_arg_int(struct db_args *args, int64_t value);
+void db_arg_bool(struct db_args *args, bool value);
+void db_arg_array(
+    struct db_args *args, struct pg_array *array); /* borrowed until the call is done */
+
+/* Run to the end; *ret_res (may be NULL) is the caller's. args NULL: none. */
+int db_run(struct db *db, enum db_statement statement, struct db_args *args, PGresult **ret_res,
+    struct err *err) warn_unused;
+
+/* Start a statement whose rows come one by one from db_row(). */
+int db_send(
+    struct db *db, enum db_statement statement, struct db_args *args, struct err *err) warn_unused;
+/* The next row, the caller's; NULL: no more, and the statement is done. */
+int db_row(struct db *db, PGresult **ret_row, struct err *err) warn_unused;
+/* End a started statement early; the session is then free for the next one. */
+int db_cancel(struct db *db, struct err *err) warn_unused;
+
+/* Wait at most ms for a wake-up, or until stop_fd is readable. 1: woken up; 0: not. */
+int db_wait(struct db *db, int stop_fd, int64_t ms, struct err *err) warn_unused;
+/* Forget wake-ups that have arrived: what they told of is looked at next. */
+void db_drain_wakeups(struct db *db);
+
+#endif

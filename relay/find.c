@@ -1,0 +1,101 @@
+#include "relay/find.h"
+
+#include "common/redis.h"
+
+/* Pages of the scan for our newest entry: it is nearly always the last one, and one entry may be as
+ * large as an event. */
+enum { FIRST_PAGE = 1, LARGEST_PAGE = 128 };
+
+/* The greatest ID below this one; 0-0 has none. */
+static struct stream_id before(struct stream_id id)
+{
+	if (id.seq > 0)
+		return (struct stream_id){id.ms, id.seq - 1};
+	return (struct stream_id){id.ms - 1, UINT64_MAX};
+}
+
+/* Looks at one page from *upto down. *upto becomes 0-0 when there is no more to look at. */
+static int scan_page(struct db *db, struct stream *stream, unsigned count, struct stream_id *upto,
+    struct position_input *in, struct err *err)
+{
+	redisReply *page = NULL;
+	struct stream_id id;
+	int own, rc = -1;
+
+	if (stream_page_back(stream, *upto, count, &page, err) < 0)
+		goto done;
+	if (chain_find_own(db, page, &own, err) < 0)
+		goto done;
+	if (own >= 0) {
+		if (!stream_id_parse(page->element[own]->element[0]->str, &in->own)) {
+			err_set(err, ERR_RETRY, "Redis: XREVRANGE: unexpected reply");
+			goto done;
+		}
+		in->above += (uint64_t)own;
+		*upto = STREAM_ID_ZERO;
+	} else {
+		in->above += page->elements;
+		*upto = page->elements == count &&
+				stream_id_parse(page->element[count - 1]->element[0]->str, &id)
+			    ? before(id)
+			    : STREAM_ID_ZERO;
+	}
+	rc = 0;
+done:
+	freeReplyObject(page);
+	return rc;
+}
+
+static int scan_back(
+    struct db *db, struct stream *stream, struct position_input *in, struct err *err)
+{
+	struct stream_id upto = in->last;
+
+	for (unsigned count = FIRST_PAGE; upto.ms != 0 || upto.seq != 0;) {
+		if (scan_page(db, stream, count, &upto, in, err) < 0)
+			return -1;
+		count = count * 4 > LARGEST_PAGE ? LARGEST_PAGE : count * 4;
+	}
+	return 0;
+}
+
+/* A group may have been set to any position; one that no clock could give does not name our ticks.
+ */
+static int64_t least_tick(const struct finding *f)
+{
+	uint64_t bound = (uint64_t)(f->chain.now_ms + POSITION_FUTURE_MS),
+		 least = f->stream.last.ms;
+
+	if (f->stream.furthest.ms > least && f->stream.furthest.ms <= bound)
+		least = f->stream.furthest.ms;
+	return least >= INT64_MAX ? INT64_MAX : (int64_t)least + 1;
+}
+
+int find_position(struct db *db, struct stream *stream, struct stream_id known, int64_t margin_ms,
+    struct finding *ret_finding, struct err *err)
+{
+	struct finding f = {.input = {.known = known, .margin_ms = margin_ms}};
+	struct position_input *in = &f.input;
+
+	if (stream_check_master(stream, err) < 0 || stream_look(stream, &f.stream, err) < 0)
+		return err_wrap(err, "find position");
+	in->kind = f.stream.kind;
+	in->last = f.stream.last;
+	if (scan_back(db, stream, in, err) < 0)
+		return err_wrap(err, "find position");
+
+	/* After the stream: a tick is cut before its entries are there. */
+	if (chain_look(db, &f.chain, err) < 0)
+		return err_wrap(err, "find position");
+	in->oldest = f.chain.oldest;
+	in->has_acknowledged = f.chain.has_acknowledged;
+	in->acknowledged = f.chain.acknowledged;
+	in->now_ms = f.chain.now_ms;
+	if (chain_first_after(db, position_start(in), &in->unpublished, err) < 0)
+		return err_wrap(err, "find position");
+
+	f.position = position_decide(in);
+	f.least_tick = least_tick(&f);
+	*ret_finding = f;
+	return 0;
+}

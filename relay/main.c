@@ -1,0 +1,98 @@
+#include "common/admin.h"
+#include "common/lease.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "common/metric.h"
+#include "common/service.h"
+#include "relay/config.h"
+#include "relay/db.h"
+#include "relay/shard.h"
+#include "relay/status.h"
+
+#include <stdlib.h>
+
+#define RETRY_MS 1000
+
+/* A shard that does nothing for this long is stuck, whatever it waits for. */
+#define STALL_MS 15000
+
+static const char usage[] = "[options]\n\n"
+			    "Publishes what intake.outbox holds to Redis Streams.";
+
+/* The database may come up after us. */
+static int await_shards(const struct config *c, struct status *status, unsigned *ret_shards)
+{
+	while (!service_stopping()) {
+		struct err err = ERR_INIT;
+
+		if (db_shards(c->database_url, ret_shards, &err) == 0)
+			return 0;
+		if (err.kind != ERR_RETRY) {
+			service_fail(&err);
+			return -1;
+		}
+		log_warn("waiting for the database", lf_err(&err));
+		status_waiting(status, err.message);
+		service_wait(RETRY_MS);
+	}
+	return -1;
+}
+
+static int run_leases(struct config *c, struct status *status, struct err *err)
+{
+	struct shard_context context = {c, status};
+	struct leases *leases = NULL;
+	unsigned shards;
+
+	if (await_shards(c, status, &shards) < 0)
+		return 0;
+	status_start(status, shards);
+
+	struct lease_options options = {.database_url = c->database_url,
+	    .schema = "intake",
+	    .holder = c->instance,
+	    .lease_ms = c->lease,
+	    .shards = shards,
+	    .all = c->lease_off,
+	    .worker = shard_run,
+	    .ctx = &context};
+	if (leases_open(&options, &leases, err) < 0)
+		return -1;
+	leases_run(leases);
+	leases_close(leases);
+	return 0;
+}
+
+static int run(struct config *c, struct err *err)
+{
+	struct metrics *metrics = metrics_new();
+	struct status *status = status_new(metrics, STALL_MS);
+	struct admin *admin = NULL;
+	int rc = -1;
+
+	if (admin_open(c->admin_listen, metrics, status_ready, status, &admin, err) < 0)
+		goto done;
+	rc = run_leases(c, status, err);
+done:
+	admin_close(admin);
+	status_free(status);
+	metrics_free(metrics);
+	return rc;
+}
+
+int main(int argc, char **argv)
+{
+	struct config config = {.database_url = NULL};
+	struct err err = ERR_INIT;
+	int status;
+
+	if (service_start("umavez-relay", usage, config_options, &config, argc, argv, &status)) {
+		if (!config.instance)
+			config.instance = service_instance();
+		if (run(&config, &err) < 0)
+			service_fail(&err);
+		status = service_status();
+		option_done(config_options, &config);
+	}
+	return status;
+}

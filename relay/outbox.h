@@ -1,0 +1,40 @@
+/*
+ * outbox.h - the rows to publish, in the order of their positions: tick after tick, by id within
+ * one.
+ *
+ * Rows are streamed, so memory does not grow with the backlog.  A query that is left open holds
+ * back vacuum in the whole cluster: whoever is about to wait for something else calls
+ * outbox_rest(), and the next outbox_fill() reads on from where it was.
+ */
+#ifndef UMAVEZ_RELAY_OUTBOX_H
+#define UMAVEZ_RELAY_OUTBOX_H
+
+#include "common/err.h"
+#include "common/stream_id.h"
+#include "relay/batch.h"
+#include "relay/db.h"
+
+#include <stdbool.h>
+
+struct outbox;
+
+/* db is borrowed. max_event: the largest event that may be published, in bytes. */
+struct outbox *outbox_new(struct db *db, int64_t max_event);
+void outbox_free(struct outbox *o); /* NULL is fine; an open query goes with its session */
+
+/* Go on after this position. No query may be open. */
+void outbox_seek(struct outbox *o, struct stream_id position);
+
+/*
+ * Fill the empty batch with the next rows.  One that stays empty: the chain of ticks ends here, or
+ * the next row is larger than max_event, and nothing may be published past it.
+ */
+int outbox_fill(struct outbox *o, struct batch *batch, struct err *err) warn_unused;
+
+/* Why the last fill gave nothing, for people; NULL: the chain of ticks ended. */
+const char *outbox_obstacle(const struct outbox *o);
+
+bool outbox_reading(const struct outbox *o); /* a query is open */
+int outbox_rest(struct outbox *o, struct err *err) warn_unused;
+
+#endif

@@ -1,0 +1,166 @@
+#include "relay/publisher.h"
+
+#include "common/clock.h"
+#include "common/failpoint.h"
+#include "common/memory.h"
+#include "relay/batch.h"
+#include "relay/outbox.h"
+
+#include <stdlib.h>
+
+/* How long a query may stay open while Redis makes us wait: open, it holds back vacuum everywhere.
+ */
+#define PATIENCE_MS 200
+
+struct publisher {
+	const struct config *config;
+	struct stream *stream;
+	struct shard_status *status;
+	struct outbox *outbox;
+	struct batch *batches[2];
+	struct publish_from at;
+	int64_t sent_us;
+};
+
+struct publisher *publisher_new(
+    const struct config *config, struct db *db, struct stream *stream, struct shard_status *status)
+{
+	struct publisher *p = mem_zalloc(1, sizeof(*p));
+
+	p->config = config;
+	p->stream = stream;
+	p->status = status;
+	p->outbox = outbox_new(db, config->max_event);
+	for (int i = 0; i < 2; i++)
+		p->batches[i] = batch_new((size_t)config->append_batch);
+	return p;
+}
+
+void publisher_free(struct publisher *p)
+{
+	if (!p)
+		return;
+	outbox_free(p->outbox);
+	batch_free(p->batches[0]);
+	batch_free(p->batches[1]);
+	free(p);
+}
+
+void publisher_start(struct publisher *p, const struct publish_from *from)
+{
+	p->at = *from;
+	outbox_seek(p->outbox, from->position);
+}
+
+const struct publish_from *publisher_at(const struct publisher *p)
+{
+	return &p->at;
+}
+
+void publisher_set_length(struct publisher *p, int64_t length)
+{
+	p->at.length = length;
+}
+
+static int send_batch(struct publisher *p, const struct batch *batch, struct err *err)
+{
+	/* Durable: the tick, and a part of its entries in Redis.  A restart finds the last of them
+	 * to be its position, and goes on in the middle of the tick. */
+	if (batch_first(batch).ms == p->at.expected.ms && FAILPOINT_ERR("relay.mid_tick", err) < 0)
+		return -1;
+	/* Durable: the tick.  A restart finds the position from the stream and reads the same rows
+	 * under the same IDs. */
+	if (FAILPOINT_ERR("relay.before_append", err) < 0)
+		return -1;
+	p->sent_us = clock_mono_us();
+	return stream_append_send(p->stream, batch, p->at.expected, p->at.setback, err);
+}
+
+/* The reply to the append in flight. */
+static int receive_reply(
+    struct publisher *p, const struct batch *batch, bool *ret_moved, struct err *err)
+{
+	struct append_result result;
+
+	if (stream_append_wait(p->stream, PATIENCE_MS) == 0 && outbox_rest(p->outbox, err) < 0)
+		return -1;
+	if (stream_append_receive(p->stream, &result, err) < 0)
+		return -1;
+	*ret_moved = result.moved;
+	if (result.moved)
+		return 0;
+	/* Durable: the entries in Redis.  A restart reads its position from the stream and goes on
+	 * behind them. */
+	if (FAILPOINT_ERR("relay.after_append", err) < 0)
+		return -1;
+	p->at = (struct publish_from){.position = result.last,
+	    .expected = result.last,
+	    .own = result.last,
+	    .length = result.length};
+	status_appended(p->status, batch_rows(batch), (double)(clock_mono_us() - p->sent_us) / 1e6,
+	    batch_oldest(batch));
+	return 0;
+}
+
+static enum publish_end nothing_to_send(const struct publisher *p)
+{
+	return outbox_obstacle(p->outbox) ? PUBLISH_TOO_LARGE : PUBLISH_DONE;
+}
+
+static bool may_send(const struct publisher *p, const struct batch *next, const struct lease *lease,
+    int64_t until_us, enum publish_end *ret_end)
+{
+	if (batch_rows(next) == 0)
+		*ret_end = nothing_to_send(p);
+	else if (p->at.length > p->config->stream_max_length)
+		*ret_end = PUBLISH_FULL;
+	else if (lease_lost(lease) || clock_mono_us() >= until_us)
+		*ret_end = PUBLISH_STOPPED;
+	else
+		return true;
+	return false;
+}
+
+/* Rows that were read and not sent are to be read again. */
+static int step_back(struct publisher *p, enum publish_end end, struct err *err)
+{
+	batch_clear(p->batches[0]);
+	batch_clear(p->batches[1]);
+	if (end == PUBLISH_DONE)
+		return 0;
+	if (outbox_rest(p->outbox, err) < 0)
+		return -1;
+	outbox_seek(p->outbox, p->at.position);
+	return 0;
+}
+
+int publisher_run(struct publisher *p, const struct lease *lease, int64_t until_us,
+    enum publish_end *ret_end, struct err *err)
+{
+	struct batch *flying = NULL, *next = p->batches[0];
+	bool moved = false;
+
+	for (;;) {
+		if (outbox_fill(p->outbox, next, err) < 0)
+			return -1;
+		if (flying && receive_reply(p, flying, &moved, err) < 0)
+			return -1;
+		if (moved) {
+			*ret_end = PUBLISH_MOVED;
+			break;
+		}
+		if (!may_send(p, next, lease, until_us, ret_end))
+			break;
+		if (send_batch(p, next, err) < 0)
+			return -1;
+		flying = next;
+		next = p->batches[next == p->batches[0]];
+		batch_clear(next);
+	}
+	return step_back(p, *ret_end, err);
+}
+
+const char *publisher_obstacle(const struct publisher *p)
+{
+	return outbox_obstacle(p->outbox);
+}

@@ -1,0 +1,53 @@
+/*
+ * publisher.h - rows from the outbox to the stream: one append in flight, the next one being read.
+ */
+#ifndef UMAVEZ_RELAY_PUBLISHER_H
+#define UMAVEZ_RELAY_PUBLISHER_H
+
+#include "common/err.h"
+#include "common/lease.h"
+#include "common/stream_id.h"
+#include "relay/config.h"
+#include "relay/db.h"
+#include "relay/status.h"
+#include "relay/stream.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct publisher;
+
+/* Everything is borrowed. */
+struct publisher *publisher_new(
+    const struct config *config, struct db *db, struct stream *stream, struct shard_status *status);
+void publisher_free(struct publisher *p); /* NULL is fine */
+
+struct publish_from {
+	struct stream_id position; /* publish what comes after this */
+	struct stream_id expected; /* where the stream ends */
+	struct stream_id own;      /* its newest entry of ours, or 0-0 */
+	int64_t length;            /* of the stream */
+	bool setback;              /* set groups back with the first append */
+};
+void publisher_start(struct publisher *p, const struct publish_from *from);
+
+enum publish_end {
+	PUBLISH_DONE,      /* the chain of ticks ends here */
+	PUBLISH_MOVED,     /* the stream did not end where it should: find the position */
+	PUBLISH_FULL,      /* the stream is as long as it may get */
+	PUBLISH_TOO_LARGE, /* the next row is too large for an event: publisher_obstacle() */
+	PUBLISH_STOPPED,   /* the time was up, or the lease is lost */
+};
+
+/* Publish until one of the above; an error leaves both connections to be closed. */
+int publisher_run(struct publisher *p, const struct lease *lease, int64_t until_us,
+    enum publish_end *ret_end, struct err *err) warn_unused;
+
+/* After PUBLISH_TOO_LARGE: which row, and what to do. */
+const char *publisher_obstacle(const struct publisher *p);
+
+/* As publisher_start() set it and appends have moved it. */
+const struct publish_from *publisher_at(const struct publisher *p);
+void publisher_set_length(struct publisher *p, int64_t length);
+
+#endif
