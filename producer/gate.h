@@ -1,0 +1,60 @@
+/*
+ * gate.h - what stands between the sockets of one event loop and evhttp.
+ *
+ * evhttp acts on every byte as it comes, gives a slow client for ever, answers its own errors in
+ *HTML and closes a connection while the client is still sending, so that the answer is lost to a
+ *reset. The gate holds a request back until its head is complete and acceptable (head.h), answers
+ *for it otherwise, and bounds every stage in time:
+ *
+ *	HEAD ──acceptable──▶ BODY ──complete──▶ ANSWER ──written──▶ HEAD
+ *	  │ └──refused──┐      │ too long          │
+ *	  │             ▼      ▼                   │ evhttp lets go
+ *	  └─client──▶ LINGER ◀─────────────────────┘   LINGER: read on until the client has closed
+ *
+ * The valve is the low-water mark of the input: evhttp is not told of bytes below it.
+ */
+#ifndef UMAVEZ_GATE_H
+#define UMAVEZ_GATE_H
+
+#include <event2/event.h>
+#include <event2/http.h>
+#include <event2/listener.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct meter;
+struct gate;
+
+struct gate_options {
+	struct event_base *base;
+	struct evhttp *http;
+	struct evconnlistener *listener; /* paused while there are max_connections */
+	struct meter *meter;
+	int64_t max_body;   /* bytes */
+	int64_t request_ms; /* from the first byte of a request to its last, and so long for the
+			       answer */
+	unsigned max_connections;
+};
+
+/* Sets evhttp's bevcb. Everything is borrowed. */
+struct gate *gate_new(const struct gate_options *options);
+
+/* After evhttp_free(). NULL is fine. */
+void gate_free(struct gate *g);
+
+/* Call first for every request that evhttp hands over. Returns when its first byte came, in us on
+ * clock_mono_us(). */
+int64_t gate_take(struct gate *g, struct evhttp_request *req);
+
+/* evhttp_send_reply() with what is in the request's output buffer, also to a client that has closed
+ * its sending side already. */
+void gate_reply(struct evhttp_request *req, int status, const char *reason);
+
+/* Close what is idle, now and from now on; the listener is the caller's to close. */
+void gate_drain(struct gate *g);
+
+/* Connections on which a request is being read, handled or answered. */
+unsigned gate_busy(const struct gate *g);
+
+#endif
