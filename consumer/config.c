@@ -1,0 +1,70 @@
+#include "consumer/config.h"
+
+#include "common/redis.h"
+#include "common/service.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define AT(member) offsetof(struct config, member)
+#define NAME_MAX_LEN 64
+
+const struct option config_options[] = {
+    {"database-url", OPT_STRING, AT(database_url), NULL, "PostgreSQL with the effects schema",
+	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
+    {"redis-url", OPT_STRING, AT(redis_url), NULL,
+	"Redis with the streams: redis://[user:password@]host:port/db, unix:///path?db=n",
+	OPT_REQUIRED, 0, 0, NULL, "REDIS_URL"},
+    {"consumer", OPT_STRING, AT(consumer), "entitlements",
+	"Name of this consumer: of its inbox, its cursor and its bookmark in Redis", 0, 0, 0, NULL,
+	NULL},
+    {"handler", OPT_STRING, AT(handler), "effects.apply_purchase",
+	"SQL function (event json) returns void that applies one message", 0, 0, 0, NULL, NULL},
+    {"batch", OPT_INT, AT(batch), "256", "Messages in one transaction, at most", 0, 1, 10000, NULL,
+	NULL},
+    {"block", OPT_DURATION, AT(block_ms), "1s", "How long a read waits for the first entry", 0, 10,
+	10000, NULL, NULL},
+    {"lease", OPT_DURATION, AT(lease_ms), "5s",
+	"After this a shard of a consumer that died goes to another", 0, 100, 3600000, NULL, NULL},
+    {"retry-min", OPT_DURATION, AT(retry_min_ms), "100ms",
+	"Wait before the first retry of a message that failed", 0, 1, 3600000, NULL, NULL},
+    {"retry-max", OPT_DURATION, AT(retry_max_ms), "60s", "Longest wait between two retries", 0, 1,
+	86400000, NULL, NULL},
+    {"instance", OPT_STRING, AT(instance), NULL,
+	"Name of this process in leases and inbox; default: host, pid and a nonce", 0, 0, 0, NULL,
+	NULL},
+    {"namespace", OPT_STRING, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
+	NULL},
+    {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9103",
+	"Where /livez, /readyz and /metrics are served", 0, 0, 0, NULL, NULL},
+    {"lease-off", OPT_BOOL, AT(lease_off), "off",
+	"For tests: work on every shard without a lease, beside other consumers", 0, 0, 0, NULL,
+	NULL},
+    SERVICE_OPTIONS(AT(log_level), AT(log_format)),
+    {0},
+};
+
+/* These become Redis keys, hash fields and metric labels: nothing in them needs escaping. */
+static int check_name(const char *option, const char *name, struct err *err)
+{
+	static const char allowed[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strlen(name);
+
+	if (len == 0 || len > NAME_MAX_LEN || strspn(name, allowed) != len)
+		return err_set(err, ERR_USAGE,
+		    "--%s: 1 to %d letters, digits, dots, dashes and underscores", option,
+		    NAME_MAX_LEN);
+	return 0;
+}
+
+int config_check(const struct config *c, struct err *err)
+{
+	if (check_name("consumer", c->consumer, err) < 0 ||
+	    check_name("namespace", c->name_space, err) < 0 ||
+	    redis_url_check(c->redis_url, err) < 0)
+		return -1;
+	if (c->retry_min_ms > c->retry_max_ms)
+		return err_set(err, ERR_USAGE, "--retry-min is longer than --retry-max");
+	return 0;
+}

@@ -1,0 +1,83 @@
+#include "consumer/counters.h"
+
+#include "common/memory.h"
+#include "common/metric.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct metric *outcome(struct metrics *m, const char *consumer, const char *name)
+{
+	static const char *const labels[] = {"consumer", "outcome", NULL};
+	const char *values[] = {consumer, name};
+
+	return metric_series(metric_family(m, METRIC_COUNTER, "umavez_messages_total",
+				 "Messages read from the streams, by what became of them; failed "
+				 "counts attempts",
+				 labels, NULL),
+	    values);
+}
+
+static struct metric *counter(struct metrics *m, const char *name, const char *help)
+{
+	return metric_plain(m, METRIC_COUNTER, name, help, NULL);
+}
+
+static void set_build_info(struct metrics *m)
+{
+	static const char *const labels[] = {"service", "version", NULL};
+	static const char *const values[] = {"consumer", UMAVEZ_VERSION};
+
+	metric_set(metric_series(metric_family(m, METRIC_GAUGE, "umavez_build_info",
+				     "Always 1: which build this is", labels, NULL),
+		       values),
+	    1);
+}
+
+void counters_init(struct counters *c, struct metrics *m, const char *consumer)
+{
+	c->applied = outcome(m, consumer, "applied");
+	c->duplicate = outcome(m, consumer, "duplicate");
+	c->malformed = outcome(m, consumer, "malformed");
+	c->failed = outcome(m, consumer, "failed");
+	c->end_to_end = metric_plain(m, METRIC_HISTOGRAM, "umavez_end_to_end_seconds",
+	    "From the notification's receipt to its committed effect", metric_latency_buckets);
+	c->apply = metric_plain(m, METRIC_HISTOGRAM, "umavez_apply_seconds",
+	    "One batch's transaction, commit included", metric_latency_buckets);
+	c->batch_size = metric_plain(m, METRIC_HISTOGRAM, "umavez_apply_batch_size",
+	    "Messages in one transaction", metric_size_buckets);
+	c->resets = counter(m, "umavez_cursor_resets_total",
+	    "Times that a stream had lost its end and was read from its beginning");
+	c->replays = counter(m, "umavez_replays_total",
+	    "Times that the effects database had lost commits and a replay was asked for");
+	c->leases_held = metric_plain(
+	    m, METRIC_GAUGE, "umavez_leases_held", "Shards that this process works on", NULL);
+	set_build_info(m);
+}
+
+void counters_shards(struct counters *c, struct metrics *m, unsigned shards)
+{
+	static const char *const labels[] = {"shard", NULL};
+	struct metric_family *entries = metric_family(m, METRIC_GAUGE, "umavez_lag_entries",
+	    "Stream entries not applied yet; an upper bound until the end was reached once", labels,
+	    NULL);
+	struct metric_family *seconds = metric_family(m, METRIC_GAUGE, "umavez_lag_seconds",
+	    "Age of the oldest entry not applied yet", labels, NULL);
+
+	c->lag_entries = mem_zalloc(shards, sizeof(*c->lag_entries));
+	c->lag_seconds = mem_zalloc(shards, sizeof(*c->lag_seconds));
+	for (unsigned i = 0; i < shards; i++) {
+		char shard[12];
+		const char *values[] = {shard};
+
+		snprintf(shard, sizeof(shard), "%u", i);
+		c->lag_entries[i] = metric_series(entries, values);
+		c->lag_seconds[i] = metric_series(seconds, values);
+	}
+}
+
+void counters_done(struct counters *c)
+{
+	free(c->lag_entries);
+	free(c->lag_seconds);
+}

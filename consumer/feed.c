@@ -1,0 +1,284 @@
+#include "consumer/feed.h"
+
+#include "common/event.h"
+#include "common/memory.h"
+#include "common/redis.h"
+#include "consumer/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Beyond BLOCK: a server that is silent for longer is taken for dead, and asked anew. */
+#define COMMAND_TIMEOUT_MS 5000
+
+struct feed {
+	struct redis *redis;
+	const char *consumer;
+	char *stream; /* keys */
+	char *replay;
+	char *ask, *answer; /* fields of replay */
+	bool counts;        /* the server knows ENTRIESREAD (Redis 7) */
+};
+
+static char *key_of(const struct feed_options *o, const char *what, unsigned shard)
+{
+	size_t size = strlen(o->name_space) + strlen(what) + 16;
+	char *key = mem_alloc(size);
+
+	event_key(key, size, o->name_space, what, shard);
+	return key;
+}
+
+int feed_open(
+    const struct feed_options *options, unsigned shard, struct feed **ret_feed, struct err *err)
+{
+	struct feed *f = mem_zalloc(1, sizeof(*f));
+	int rc = -1;
+
+	f->consumer = options->consumer;
+	f->stream = key_of(options, "purchases", shard);
+	f->replay = key_of(options, "replay", shard);
+	f->ask = mem_printf("ask:%s", options->consumer);
+	f->answer = mem_printf("answer:%s", options->consumer);
+	if (redis_open(options->redis_url, COMMAND_TIMEOUT_MS, &f->redis, err) < 0)
+		goto done;
+	*ret_feed = f;
+	f = NULL; /* the caller's now */
+	rc = 0;
+done:
+	feed_close(f);
+	return rc;
+}
+
+void feed_close(struct feed *f)
+{
+	if (!f)
+		return;
+	redis_close(f->redis);
+	free(f->stream);
+	free(f->replay);
+	free(f->ask);
+	free(f->answer);
+	free(f);
+}
+
+/* Redis has no code of its own for a key that is missing. */
+static bool is_missing_key(const struct err *err)
+{
+	return strstr(err->message, "no such key") != NULL ||
+	       strstr(err->message, "requires the key to exist") != NULL;
+}
+
+static int unexpected(const char *command, struct err *err)
+{
+	return err_set(err, ERR_RETRY, "Redis: %s: unexpected reply", command);
+}
+
+static bool id_field(const redisReply *reply, const char *name, struct stream_id *ret_id)
+{
+	const redisReply *value = redis_field(reply, name);
+
+	return value && value->type == REDIS_REPLY_STRING && stream_id_parse(value->str, ret_id);
+}
+
+static bool is_group(const redisReply *group, const char *name)
+{
+	const redisReply *value = redis_field(group, "name");
+
+	return value && value->type == REDIS_REPLY_STRING && strcmp(value->str, name) == 0;
+}
+
+static int look_at_bookmark(struct feed *f, struct standing *s, struct err *err)
+{
+	struct err cause = ERR_INIT;
+	redisReply *reply = NULL;
+	int rc = -1;
+
+	s->has_group = false;
+	if (redis_command(f->redis, &reply, &cause, "XINFO GROUPS %s", f->stream) < 0) {
+		if (is_missing_key(&cause))
+			return 0;
+		*err = cause;
+		return -1;
+	}
+	for (size_t i = 0; i < reply->elements; i++) {
+		const redisReply *group = reply->element[i];
+
+		if (!is_group(group, f->consumer))
+			continue;
+		if (!id_field(group, "last-delivered-id", &s->bookmark)) {
+			unexpected("XINFO GROUPS", err);
+			goto done;
+		}
+		s->has_group = true;
+	}
+	rc = 0;
+done:
+	freeReplyObject(reply);
+	return rc;
+}
+
+static int look_at_replay(struct feed *f, struct replay *r, struct err *err)
+{
+	redisReply *reply = NULL;
+	int rc = -1;
+
+	*r = (struct replay){.asked = false};
+	if (redis_command(f->redis, &reply, err, "HMGET %s %s %s", f->replay, f->ask, f->answer) <
+	    0)
+		return -1;
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2) {
+		unexpected("HMGET", err);
+		goto done;
+	}
+	if (reply->element[0]->type == REDIS_REPLY_STRING)
+		(void)replay_set_ask(r, reply->element[0]->str);
+	if (reply->element[1]->type == REDIS_REPLY_STRING)
+		(void)replay_set_answer(r, reply->element[1]->str);
+	rc = 0;
+done:
+	freeReplyObject(reply);
+	return rc;
+}
+
+int feed_look_at_group(struct feed *f, struct standing *ret_standing, struct err *err)
+{
+	if (look_at_bookmark(f, ret_standing, err) < 0)
+		return -1;
+	return look_at_replay(f, &ret_standing->replay, err);
+}
+
+static int64_t int_field(const redisReply *reply, const char *name, int64_t absent)
+{
+	const redisReply *value = redis_field(reply, name);
+
+	return value && value->type == REDIS_REPLY_INTEGER ? value->integer : absent;
+}
+
+static struct stream_id first_entry(const redisReply *reply)
+{
+	const redisReply *entry = redis_field(reply, "first-entry");
+	struct stream_id id = STREAM_ID_ZERO;
+
+	if (entry && entry->type == REDIS_REPLY_ARRAY && entry->elements == 2)
+		(void)stream_id_parse(entry->element[0]->str, &id);
+	return id;
+}
+
+int feed_look_at_stream(
+    struct feed *f, struct standing *ret_standing, struct stream_size *ret_size, struct err *err)
+{
+	struct stream_size size = {.added = LAG_UNKNOWN};
+	struct err cause = ERR_INIT;
+	redisReply *reply = NULL;
+	int rc = -1;
+
+	if (redis_command(f->redis, &reply, &cause, "XINFO STREAM %s", f->stream) < 0) {
+		if (!is_missing_key(&cause)) {
+			*err = cause;
+			return -1;
+		}
+	} else {
+		if (!id_field(reply, "last-generated-id", &size.end)) {
+			unexpected("XINFO STREAM", err);
+			goto done;
+		}
+		size.length = int_field(reply, "length", 0);
+		size.added = int_field(reply, "entries-added", LAG_UNKNOWN);
+		size.first = first_entry(reply);
+	}
+	f->counts = size.added != LAG_UNKNOWN;
+	ret_standing->stream_end = size.end;
+	*ret_size = size;
+	rc = 0;
+done:
+	freeReplyObject(reply);
+	return rc;
+}
+
+int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t block_ms,
+    struct batch **ret_batch, struct err *err)
+{
+	char id[STREAM_ID_SIZE], count_text[24], block_text[24];
+	const char *argv[] = {"XREAD", "COUNT", count_text, "BLOCK", block_text, "STREAMS",
+	    f->stream, stream_id_format(from, id)};
+	redisReply *reply = NULL;
+
+	snprintf(count_text, sizeof(count_text), "%" PRId64, count);
+	snprintf(block_text, sizeof(block_text), "%" PRId64, block_ms);
+	if (redis_argv(
+		f->redis, block_ms, sizeof(argv) / sizeof(argv[0]), argv, NULL, &reply, err) < 0)
+		return -1;
+	if (reply->type == REDIS_REPLY_NIL) {
+		freeReplyObject(reply);
+		*ret_batch = NULL;
+		return 0;
+	}
+	return batch_from_reply(reply, ret_batch, err);
+}
+
+int feed_make_group(struct feed *f, struct err *err)
+{
+	struct err cause = ERR_INIT;
+
+	if (redis_command(f->redis, NULL, &cause, "XGROUP CREATE %s %s 0 MKSTREAM", f->stream,
+		f->consumer) == 0 ||
+	    strstr(cause.message, "BUSYGROUP") != NULL)
+		return 0;
+	*err = cause;
+	return -1;
+}
+
+int feed_set_bookmark(
+    struct feed *f, struct stream_id at, int64_t place, bool *ret_there, struct err *err)
+{
+	char id[STREAM_ID_SIZE], place_text[24];
+	const char *argv[] = {"XGROUP", "SETID", f->stream, f->consumer, stream_id_format(at, id),
+	    "ENTRIESREAD", place_text};
+	struct err cause = ERR_INIT;
+
+	snprintf(place_text, sizeof(place_text), "%" PRId64, place);
+	*ret_there = redis_argv(f->redis, 0, f->counts ? 7 : 5, argv, NULL, NULL, &cause) == 0;
+	if (*ret_there || is_missing_key(&cause) || strstr(cause.message, "NOGROUP") != NULL)
+		return 0;
+	*err = cause;
+	return -1;
+}
+
+/* Redis runs the commands of a transaction all, also after one that fails. */
+static int check_exec(const redisReply *reply, struct redis *r, struct err *err)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return unexpected("EXEC", err);
+	for (size_t i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_ERROR)
+			return redis_error(r, reply->element[i], "EXEC", err);
+	return 0;
+}
+
+int feed_ask(struct feed *f, struct stream_id cursor, struct err *err)
+{
+	char id[STREAM_ID_SIZE];
+	redisReply *reply = NULL;
+	int rc = -1;
+
+	stream_id_format(cursor, id);
+	if (redis_command(f->redis, NULL, err, "MULTI") < 0 ||
+	    redis_command(f->redis, NULL, err, "HDEL %s %s", f->replay, f->answer) < 0 ||
+	    redis_command(f->redis, NULL, err, "HSET %s %s %s", f->replay, f->ask, id) < 0 ||
+	    redis_command(
+		f->redis, NULL, err, "XGROUP SETID %s %s %s", f->stream, f->consumer, id) < 0 ||
+	    redis_command(f->redis, &reply, err, "EXEC") < 0)
+		goto done;
+	rc = check_exec(reply, f->redis, err);
+done:
+	freeReplyObject(reply);
+	return rc;
+}
+
+int feed_forget(struct feed *f, struct err *err)
+{
+	return redis_command(f->redis, NULL, err, "HDEL %s %s %s", f->replay, f->ask, f->answer);
+}

@@ -1,0 +1,119 @@
+#include "consumer/position.h"
+
+#include <string.h>
+
+static bool before(struct stream_id a, struct stream_id b)
+{
+	return stream_id_compare(a, b) < 0;
+}
+
+static bool same(struct stream_id a, struct stream_id b)
+{
+	return stream_id_compare(a, b) == 0;
+}
+
+static struct position do_at(enum position_action action, struct stream_id at)
+{
+	return (struct position){action, at};
+}
+
+/* A question stands and the bookmark is not ahead. */
+static struct position follow_replay(const struct standing *s)
+{
+	const struct replay *r = &s->replay;
+	struct stream_id cursor = s->cursor, start = {r->tick, 0};
+
+	/* The cursor went on since: the answer was followed, or the question was a zombie's. */
+	if (!same(r->ask, cursor))
+		return do_at(POSITION_FORGET, cursor);
+	if (!r->answered)
+		return do_at(POSITION_AWAIT, cursor);
+	/* An answer to another question, or one that would lead backwards. */
+	if (!same(r->answer_to, cursor) || (r->again && !before(cursor, start)))
+		return do_at(POSITION_ASK, cursor);
+	if (!r->again)
+		return do_at(POSITION_FORGET, cursor);
+	/* A cursor ahead of the stream's end would look like a stream that lost it. */
+	return before(start, s->stream_end) ? do_at(POSITION_JUMP, start)
+					    : do_at(POSITION_AWAIT, cursor);
+}
+
+struct position position_next(const struct standing *s)
+{
+	if (!s->has_group)
+		return do_at(POSITION_MAKE_GROUP, STREAM_ID_ZERO);
+	if (before(s->stream_end, s->cursor))
+		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
+	if (before(s->cursor, s->bookmark))
+		return do_at(POSITION_ASK, s->cursor);
+	if (s->replay.asked)
+		return follow_replay(s);
+	return do_at(POSITION_READ, s->cursor);
+}
+
+const char *position_action_name(enum position_action action)
+{
+	switch (action) {
+	case POSITION_READ:
+		return "read";
+	case POSITION_MAKE_GROUP:
+		return "make group";
+	case POSITION_RESTART:
+		return "restart";
+	case POSITION_ASK:
+		return "ask";
+	case POSITION_AWAIT:
+		return "await";
+	case POSITION_JUMP:
+		return "jump";
+	case POSITION_FORGET:
+		return "forget";
+	}
+	return "unknown";
+}
+
+bool replay_set_ask(struct replay *r, const char *text)
+{
+	r->asked = stream_id_parse(text, &r->ask);
+	return r->asked;
+}
+
+/* A tick is the first half of a stream ID, and parsed as one. */
+static bool parse_tick(const char *text, uint64_t *ret_tick)
+{
+	char id[STREAM_ID_SIZE];
+	struct stream_id parsed;
+	size_t len = strlen(text);
+
+	if (len + sizeof("-0") > sizeof(id))
+		return false;
+	memcpy(id, text, len);
+	memcpy(id + len, "-0", sizeof("-0"));
+	if (!stream_id_parse(id, &parsed))
+		return false;
+	*ret_tick = parsed.ms;
+	return true;
+}
+
+bool replay_set_answer(struct replay *r, const char *text)
+{
+	const char *space = strchr(text, ' ');
+	char to[STREAM_ID_SIZE];
+	size_t len;
+
+	r->answered = false;
+	if (!space)
+		return false;
+	len = (size_t)(space - text);
+	if (len >= sizeof(to))
+		return false;
+	memcpy(to, text, len);
+	to[len] = '\0';
+	if (!stream_id_parse(to, &r->answer_to))
+		return false;
+	r->again = strcmp(space + 1, "none") != 0;
+	if (r->again && !parse_tick(space + 1, &r->tick))
+		return false;
+	r->answered = true;
+	return true;
+}

@@ -1,0 +1,66 @@
+/*
+ * position.h - where a shard goes on reading: a pure function of what Redis and the database say.
+ *
+ * The cursor is in the database, in the transaction of the effects; the bookmark (the group's
+ * last-delivered-id) is a copy of it in Redis, written after the commit.  So a bookmark ahead of
+ * the cursor proves that the database lost commits, and a stream that ends before the cursor proves
+ * that Redis (or the intake) lost entries.  Both proofs need the facts in this order, since other
+ * owners of the shard may be at work: bookmark and replay, then cursor, then stream.
+ *
+ * After lost commits the entries behind the cursor may have been trimmed already.  The relay is
+ * asked and answers in the hash <namespace>:replay:{shard}:
+ *
+ *   ask:<consumer>     <cursor>         what follows this is missing here
+ *   answer:<consumer>  <cursor> none    all of it is still in the stream
+ *                      <cursor> <tick>  all of it comes again, in order, as entries of that tick
+ *
+ * The ask is the record that a replay is wanted: it is set together with the bookmark, and removed
+ * when the answer has been followed.  Until then nothing is applied, since order would be lost.
+ */
+#ifndef UMAVEZ_CONSUMER_POSITION_H
+#define UMAVEZ_CONSUMER_POSITION_H
+
+#include "common/stream_id.h"
+
+#include <stdbool.h>
+
+struct replay {
+	bool asked;
+	struct stream_id ask;
+	bool answered; /* the newest answer, perhaps to an older question */
+	struct stream_id answer_to;
+	bool again; /* everything after answer_to comes again under tick; else nothing is missing */
+	uint64_t tick;
+};
+
+struct standing {
+	bool has_group;
+	struct stream_id bookmark; /* with has_group */
+	struct replay replay;
+	struct stream_id cursor;
+	struct stream_id stream_end; /* 0-0: empty or missing */
+};
+
+enum position_action {
+	POSITION_READ,       /* read on from `at`, the cursor */
+	POSITION_MAKE_GROUP, /* create the group at the beginning, and look again */
+	POSITION_RESTART,    /* the stream lost its end: set bookmark, then cursor, back to 0-0 */
+	POSITION_ASK,    /* commits were lost: set the bookmark back to `at` and ask for a replay */
+	POSITION_AWAIT,  /* asked; no answer yet */
+	POSITION_JUMP,   /* the answer: move the cursor to `at` */
+	POSITION_FORGET, /* the question is answered, or of the past: remove it */
+};
+
+struct position {
+	enum position_action action;
+	struct stream_id at;
+};
+
+struct position position_next(const struct standing *s);
+const char *position_action_name(enum position_action action);
+
+/* The two texts of the hash. False: not in the form above, and to be treated as absent. */
+bool replay_set_ask(struct replay *r, const char *text);
+bool replay_set_answer(struct replay *r, const char *text);
+
+#endif

@@ -1,0 +1,161 @@
+#include "consumer/shard_private.h"
+
+#include "common/lease.h"
+#include "common/log.h"
+#include "common/metric.h"
+#include "consumer/counters.h"
+#include "consumer/position.h"
+#include "consumer/progress.h"
+
+/* A read that comes back empty has waited, and so makes a new look due; a busy shard looks as
+ * often. */
+#define LOOK_INTERVAL_US 1000000
+
+#define AWAIT_MS 200
+#define AWAIT_PACE_MS 60000
+
+bool shard_settled(const struct shard *s)
+{
+	return s->looked_us != 0 && clock_mono_us() - s->looked_us < LOOK_INTERVAL_US;
+}
+
+void shard_unsettle(struct shard *s)
+{
+	s->looked_us = 0;
+}
+
+/* The order is position.h's. */
+static int look(
+    struct shard *s, struct standing *ret, struct stream_size *ret_size, struct err *err)
+{
+	if (feed_look_at_group(s->feed, ret, err) < 0)
+		return -1;
+	if (inbox_cursor(s->inbox, &ret->cursor, err) < 0)
+		return -1;
+	return feed_look_at_stream(s->feed, ret, ret_size, err);
+}
+
+static void adopt(struct shard *s, const struct standing *now, const struct stream_size *size)
+{
+	const struct counters *c = s->options->counters;
+	int64_t lag;
+
+	if (stream_id_compare(now->cursor, s->cursor) != 0) {
+		s->failure = (struct failure){.attempts = 0};
+		s->place = LAG_UNKNOWN;
+		s->cursor = now->cursor;
+	}
+	s->place = lag_place(size, s->cursor, s->place);
+	s->bookmark_behind = stream_id_compare(now->bookmark, s->cursor) < 0;
+	s->looked_us = clock_mono_us();
+	lag = lag_entries(size, s->cursor, s->place);
+	metric_set(c->lag_entries[s->n], (double)lag);
+	if (lag == 0)
+		metric_set(c->lag_seconds[s->n], 0);
+}
+
+static int restart(struct shard *s, const struct standing *now, struct err *err)
+{
+	char cursor[STREAM_ID_SIZE], end[STREAM_ID_SIZE];
+	bool there, moved;
+
+	/* Bookmark first: set back after the cursor it would look like lost commits for a moment,
+	 * and a crash would make that moment last. */
+	if (feed_set_bookmark(s->feed, STREAM_ID_ZERO, LAG_UNKNOWN, &there, err) < 0)
+		return -1;
+	if (inbox_move_cursor(s->inbox, now->cursor, STREAM_ID_ZERO, &moved, err) < 0)
+		return -1;
+	if (!moved)
+		return 0;
+	metric_add(s->options->counters->resets, 1);
+	log_warn("the stream ends before the cursor: reading it from its beginning",
+	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
+	    lf_str("stream_end", stream_id_format(now->stream_end, end)));
+	return 0;
+}
+
+static int ask(struct shard *s, const struct standing *now, struct err *err)
+{
+	char cursor[STREAM_ID_SIZE], bookmark[STREAM_ID_SIZE];
+
+	if (feed_ask(s->feed, now->cursor, err) < 0)
+		return -1;
+	metric_add(s->options->counters->replays, 1);
+	log_warn("the effects database has lost commits: asking the relay for a replay",
+	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
+	    lf_str("bookmark", stream_id_format(now->bookmark, bookmark)));
+	return 0;
+}
+
+static void await(struct shard *s)
+{
+	static const char why[] = "waiting for the relay to answer a replay request";
+
+	progress_stuck(s->options->progress, s->n, "%s", why);
+	if (pace_due(&s->await_pace, clock_mono_us(), AWAIT_PACE_MS))
+		log_warn(why, lf_int("shard", s->n));
+	lease_wait(s->lease, AWAIT_MS);
+}
+
+static int jump(struct shard *s, const struct standing *now, struct stream_id to, struct err *err)
+{
+	char cursor[STREAM_ID_SIZE], start[STREAM_ID_SIZE];
+	bool moved;
+
+	if (inbox_move_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
+		return -1;
+	if (moved)
+		log_info("replay: everything after the cursor comes again from here",
+		    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
+		    lf_str("stream_id", stream_id_format(to, start)));
+	return 0;
+}
+
+static int make_group(struct shard *s, struct err *err)
+{
+	if (feed_make_group(s->feed, err) < 0)
+		return -1;
+	log_info(
+	    "bookmark made", lf_int("shard", s->n), lf_str("consumer", s->options->feed.consumer));
+	return 0;
+}
+
+static int follow(
+    struct shard *s, struct position position, const struct standing *now, struct err *err)
+{
+	switch (position.action) {
+	case POSITION_READ:
+		return 0;
+	case POSITION_MAKE_GROUP:
+		return make_group(s, err);
+	case POSITION_RESTART:
+		return restart(s, now, err);
+	case POSITION_ASK:
+		return ask(s, now, err);
+	case POSITION_AWAIT:
+		await(s);
+		return 0;
+	case POSITION_JUMP:
+		return jump(s, now, position.at, err);
+	case POSITION_FORGET:
+		return feed_forget(s->feed, err);
+	}
+	return 0;
+}
+
+int shard_settle(struct shard *s, bool *ret_ready, struct err *err)
+{
+	struct standing now = {.has_group = false};
+	struct stream_size size;
+	struct position position;
+
+	if (look(s, &now, &size, err) < 0)
+		return -1;
+	position = position_next(&now);
+	if (follow(s, position, &now, err) < 0)
+		return -1;
+	*ret_ready = position.action == POSITION_READ;
+	if (*ret_ready)
+		adopt(s, &now, &size);
+	return 0;
+}

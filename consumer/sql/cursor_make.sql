@@ -1,0 +1,1 @@
+INSERT INTO effects.cursor (consumer, shard) VALUES ($1, $2::smallint) ON CONFLICT DO NOTHING

@@ -1,0 +1,1 @@
+SELECT stream_id FROM effects.cursor WHERE consumer = $1 AND shard = $2::smallint
