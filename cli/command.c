@@ -1,0 +1,43 @@
+#include "cli/command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+const struct command commands[] = {
+    {"migrate", "Create or upgrade the database schemas", command_migrate},
+    {"status", "Show how far everything has got", command_status},
+    {"trace", "Show the life of a notification, and where it is stuck", command_trace},
+    {NULL, NULL, NULL},
+};
+
+int command_fail(const char *name, const struct err *err)
+{
+	fprintf(stderr, "umavez %s: %s\n", name, err->message);
+	return err_exit_status(err);
+}
+
+bool command_start(const char *usage, const struct option *table, void *config, int argc,
+    char **argv, struct option_words *words, int *ret_status)
+{
+	enum option_action action;
+	struct err err = ERR_INIT;
+	char program[64];
+
+	if (option_parse(table, config, argc, argv, words, &action, &err) < 0) {
+		*ret_status = command_fail(argv[0], &err);
+		return false;
+	}
+	switch (action) {
+	case OPTION_RUN:
+		return true;
+	case OPTION_HELP:
+		snprintf(program, sizeof(program), "umavez %s", argv[0]);
+		option_help(program, usage, table);
+		break;
+	case OPTION_VERSION:
+		puts("umavez " UMAVEZ_VERSION);
+		break;
+	}
+	*ret_status = EXIT_SUCCESS;
+	return false;
+}

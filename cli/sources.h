@@ -1,0 +1,54 @@
+/*
+ * sources.h - where the answers come from: the two schemas, and Redis if it can be reached.
+ */
+#ifndef UMAVEZ_CLI_SOURCES_H
+#define UMAVEZ_CLI_SOURCES_H
+
+#include "common/err.h"
+#include "common/option.h"
+
+#include <libpq-fe.h>
+
+struct sources_options {
+	char *database_url;
+	char *effects_database_url; /* NULL: the same database */
+	char *redis_url;            /* NULL: do without */
+	char *name_space;
+};
+
+/* Rows of a command's option table; member is its struct sources_options. */
+#define SOURCES_OPTIONS(type, member)                                                              \
+	{"database-url", OPT_STRING, offsetof(type, member.database_url), NULL,                    \
+	    "PostgreSQL, where intake lives", OPT_SECRET | OPT_REQUIRED, 0, 0, NULL,               \
+	    "DATABASE_URL"},                                                                       \
+	    {"effects-database-url", OPT_STRING, offsetof(type, member.effects_database_url),      \
+		NULL, "Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL,  \
+		NULL},                                                                             \
+	    {"redis-url", OPT_STRING, offsetof(type, member.redis_url), NULL,                      \
+		"Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0, NULL,    \
+		"REDIS_URL"},                                                                      \
+	{                                                                                          \
+		"namespace", OPT_STRING, offsetof(type, member.name_space), "umavez",              \
+		    "Prefix of every Redis key", 0, 0, 0, NULL, NULL                               \
+	}
+
+struct sources {
+	PGconn *intake;
+	PGconn *effects;
+	struct redis *redis; /* NULL: not reached, and why: */
+	struct err redis_err;
+	const char *name_space;
+};
+
+/*
+ * Sessions that only read, with a statement timeout; both schemas are checked against this binary.
+ * options is borrowed until sources_close().  A Redis that cannot be reached is no failure.
+ */
+int sources_open(const struct sources_options *options, const char *command,
+    struct sources *ret_sources, struct err *err) warn_unused;
+void sources_close(struct sources *s);
+
+/* Do without Redis from now on: it failed. */
+void sources_lose_redis(struct sources *s, const struct err *why);
+
+#endif

@@ -1,0 +1,249 @@
+#include "cli/backlog.h"
+#include "cli/trace.h"
+#include "common/memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+const char *trace_step_name(enum trace_step_kind kind)
+{
+	static const char *const names[] = {
+	    [STEP_RECEIVED] = "received",
+	    [STEP_COMMITTED] = "committed",
+	    [STEP_TICKED] = "ticked",
+	    [STEP_PUBLISHED] = "published",
+	    [STEP_DELIVERED] = "delivered",
+	    [STEP_APPLIED] = "applied",
+	    [STEP_RETRYING] = "retrying",
+	    [STEP_HELD] = "held",
+	    [STEP_FAILED] = "failed",
+	};
+	return names[kind];
+}
+
+const char *trace_outcome_name(enum trace_outcome outcome)
+{
+	static const char *const names[] = {
+	    [OUTCOME_APPLIED] = "applied",
+	    [OUTCOME_PENDING] = "pending",
+	    [OUTCOME_RETRYING] = "retrying",
+	    [OUTCOME_HELD] = "held",
+	    [OUTCOME_FAILED] = "failed",
+	    [OUTCOME_QUARANTINED] = "quarantined",
+	    [OUTCOME_UNPUBLISHED] = "unpublished",
+	};
+	return names[outcome];
+}
+
+void trace_verdict_done(struct trace_verdict *v)
+{
+	free(v->steps);
+	free(v->stuck);
+	*v = (struct trace_verdict){0};
+}
+
+/* Returns the step's time, for what follows it. */
+static int64_t add(struct trace_verdict *v, struct trace_step step, int64_t before_ms)
+{
+	bool known = step.at_ms != TRACE_UNKNOWN && before_ms != TRACE_UNKNOWN;
+
+	step.after_ms = known ? step.at_ms - before_ms : TRACE_UNKNOWN;
+	v->steps = mem_realloc(v->steps, (v->n_steps + 1) * sizeof(*v->steps));
+	v->steps[v->n_steps++] = step;
+	return step.at_ms;
+}
+
+/* What an inbox says of the position that it was applied from. */
+static const struct trace_consumer *witness(const struct trace *t, struct stream_id id)
+{
+	for (size_t i = 0; i < t->n_consumers; i++) {
+		const struct trace_consumer *c = &t->consumers[i];
+
+		if (c->applied && stream_id_compare(c->stream_id, id) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+/* In the stream, applied from it, or trimmed from its beginning. */
+static bool is_published(const struct trace *t, const struct trace_position *p)
+{
+	bool trimmed = t->stream_known && t->stream.length > 0 &&
+		       stream_id_compare(p->id, t->stream.first) < 0;
+
+	return p->published || trimmed || witness(t, p->id);
+}
+
+static size_t count_published(const struct trace *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_positions; i++)
+		n += is_published(t, &t->positions[i]);
+	return n;
+}
+
+static int64_t published_ms(const struct trace *t, const struct trace_position *p)
+{
+	const struct trace_consumer *c = witness(t, p->id);
+
+	return p->published_ms == TRACE_UNKNOWN && c ? c->published_ms : p->published_ms;
+}
+
+/* The published step of this position, else of the last one: what a delivery follows. */
+static int64_t add_positions(const struct trace *t, struct trace_verdict *v, int64_t before_ms)
+{
+	int64_t last_ms = before_ms;
+
+	for (size_t i = 0; i < t->n_positions; i++) {
+		const struct trace_position *p = &t->positions[i];
+		struct trace_step ticked = {
+		    .kind = STEP_TICKED, .at_ms = p->ticked_ms, .stream_id = p->id};
+		struct trace_step published = {.kind = STEP_PUBLISHED,
+		    .at_ms = published_ms(t, p),
+		    .by = p->relay,
+		    .stream_id = p->id};
+
+		if (t->has_row)
+			last_ms = add(v, ticked, before_ms);
+		if (is_published(t, p))
+			last_ms = add(v, published, last_ms);
+	}
+	return last_ms;
+}
+
+static void add_consumer(const struct trace_consumer *c, struct trace_verdict *v, int64_t before_ms)
+{
+	struct trace_step delivered = {.kind = STEP_DELIVERED,
+	    .at_ms = c->delivered_ms,
+	    .by = c->instance,
+	    .consumer = c->name,
+	    .stream_id = c->stream_id};
+	struct trace_step applied = {.kind = STEP_APPLIED,
+	    .at_ms = c->applied_ms,
+	    .by = c->instance,
+	    .consumer = c->name,
+	    .xid = c->xid,
+	    .stream_id = c->stream_id};
+
+	if (!c->applied)
+		return;
+	if (c->published_ms != TRACE_UNKNOWN)
+		before_ms = c->published_ms;
+	add(v, applied, add(v, delivered, before_ms));
+}
+
+static void tell_steps(const struct trace *t, struct trace_verdict *v)
+{
+	int64_t last_ms = TRACE_UNKNOWN;
+
+	if (t->is_notification)
+		last_ms = add(v,
+		    (struct trace_step){.kind = STEP_RECEIVED, .at_ms = t->received_ms}, last_ms);
+	if (t->is_notification || t->has_row)
+		last_ms = add(v,
+		    (struct trace_step){
+			.kind = STEP_COMMITTED, .at_ms = t->committed_ms, .xid = t->xid},
+		    last_ms);
+	last_ms = add_positions(t, v, last_ms);
+	for (size_t i = 0; i < t->n_consumers; i++)
+		add_consumer(&t->consumers[i], v, last_ms);
+}
+
+static char *why_unticked(const struct trace *t)
+{
+	if (!t->relay)
+		return mem_printf("not ticked: no relay holds shard %u", t->shard);
+	if (t->last_tick_ms == TRACE_UNKNOWN)
+		return mem_printf(
+		    "not ticked: shard %u has no ticks: run umavez migrate", t->shard);
+	return mem_printf(
+	    "not ticked: the relay %s holds shard %u and cut its last tick %.1f s ago", t->relay,
+	    t->shard, (double)(t->now_ms - t->last_tick_ms) / 1000);
+}
+
+static char *why_unpublished(const struct trace *t)
+{
+	const struct trace_position *p = &t->positions[t->n_positions - 1];
+	char id[STREAM_ID_SIZE], last[STREAM_ID_SIZE];
+
+	stream_id_format(p->id, id);
+	if (!t->stream_known)
+		return mem_printf("ticked as %s; whether it is in the stream cannot be said: %s",
+		    id, t->stream_problem);
+	if (stream_id_compare(p->id, t->stream.last) <= 0)
+		return mem_printf("the stream of shard %u has passed %s without it", t->shard, id);
+	stream_id_format(t->stream.last, last);
+	if (!t->relay)
+		return mem_printf(
+		    "ticked as %s, not published: no relay holds shard %u", id, t->shard);
+	return mem_printf(
+	    "ticked as %s, not published: the relay %s has got to %s", id, t->relay, last);
+}
+
+static char *why_not_kept(const struct trace *t)
+{
+	return mem_printf("no outbox has it, and no inbox: %s",
+	    t->is_notification ? "it was dropped by retention before anybody applied it"
+			       : "another database published it, or this one lost its commit");
+}
+
+static char *why_unapplied(const struct trace *t, const struct trace_consumer *c)
+{
+	struct stream_id position = t->positions[t->n_positions - 1].id;
+	char lag[48] = "", cursor[STREAM_ID_SIZE];
+
+	if (c->has_cursor && stream_id_compare(c->cursor, position) >= 0)
+		return mem_printf(
+		    "the cursor of %s is at %s, past it, but its inbox does not have it", c->name,
+		    stream_id_format(c->cursor, cursor));
+	if (c->lag_entries != BACKLOG_UNKNOWN)
+		snprintf(lag, sizeof(lag), " lag %" PRId64 " entries,", c->lag_entries);
+	if (!c->holder)
+		return mem_printf(
+		    "published, the consumer %s has not got to it:%s nobody holds the lease",
+		    c->name, lag);
+	return mem_printf("published, the consumer %s has not got to it:%s %s holds the lease",
+	    c->name, lag, c->holder);
+}
+
+static const struct trace_consumer *first_waiting(const struct trace *t)
+{
+	for (size_t i = 0; i < t->n_consumers; i++) {
+		if (!t->consumers[i].applied)
+			return &t->consumers[i];
+	}
+	return NULL;
+}
+
+static enum trace_outcome judge(const struct trace *t, char **ret_stuck)
+{
+	const struct trace_consumer *waiting = first_waiting(t);
+
+	if (t->is_quarantined) {
+		*ret_stuck =
+		    mem_printf("quarantined: %s", t->remark ? t->remark : "not understood");
+		return OUTCOME_QUARANTINED;
+	}
+	if (t->n_consumers > 0 && !waiting)
+		return OUTCOME_APPLIED;
+	if (t->n_positions == 0) {
+		*ret_stuck = t->has_row ? why_unticked(t) : why_not_kept(t);
+		return OUTCOME_UNPUBLISHED;
+	}
+	if (count_published(t) == 0) {
+		*ret_stuck = why_unpublished(t);
+		return OUTCOME_UNPUBLISHED;
+	}
+	*ret_stuck = waiting ? why_unapplied(t, waiting)
+			     : mem_printf("published, no consumer has read shard %u yet", t->shard);
+	return OUTCOME_PENDING;
+}
+
+void trace_tell(const struct trace *t, struct trace_verdict *ret_verdict)
+{
+	*ret_verdict = (struct trace_verdict){0};
+	tell_steps(t, ret_verdict);
+	ret_verdict->outcome = judge(t, &ret_verdict->stuck);
+}
