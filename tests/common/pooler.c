@@ -30,7 +30,7 @@ static struct sockaddr_un address_in(const char *dir)
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		die("too long: %s", path);
-	strcpy(address.sun_path, path);
+	memcpy(address.sun_path, path, strlen(path) + 1);
 	free(path);
 	return address;
 }

@@ -234,14 +234,14 @@ static void syntax(void)
 
 static void deep(void)
 {
-	enum { DEPTH = 200000 };
-	char *text = malloc(2 * DEPTH);
+	const size_t depth = 200000;
+	char *text = malloc(2 * depth);
 
-	memset(text, '[', DEPTH);
-	memset(text + DEPTH, ']', DEPTH);
-	CHECK(json_syntax_valid(text, 2 * DEPTH));
-	CHECK(!json_syntax_valid(text, DEPTH));
-	CHECK(!json_syntax_valid(text, 2 * DEPTH - 1));
+	memset(text, '[', depth);
+	memset(text + depth, ']', depth);
+	CHECK(json_syntax_valid(text, 2 * depth));
+	CHECK(!json_syntax_valid(text, depth));
+	CHECK(!json_syntax_valid(text, 2 * depth - 1));
 	free(text);
 }
 

@@ -20,7 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SHARDS = 4, LEASE_MS = 600, PATIENCE_MS = 20000, MAX_KEEPERS = 8 };
+enum { SHARDS = 4, PATIENCE_MS = 20000, MAX_KEEPERS = 8 };
+#define LEASE_MS INT64_C(600)
 
 static struct world *world;
 
@@ -398,7 +399,8 @@ static void consumers_do_not_mix(void)
 	CHECK(await_share(b, SHARDS));
 	side = &consumer_side;
 	CHECK(await_share(a, SHARDS));
-	CHECK_INT(world_int(world, "SELECT count(*) FROM effects.shard_lease"), 2 * SHARDS);
+	CHECK_INT(
+	    world_int(world, "SELECT count(*) FROM effects.shard_lease"), INT64_C(2) * SHARDS);
 }
 
 static void on(const struct side *tables, void (*run)(void))

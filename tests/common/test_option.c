@@ -80,7 +80,7 @@ static void defaults(void)
 	CHECK_INT(c.secrets.n, 0);
 	CHECK_INT(c.threads, 4);
 	CHECK_INT(c.wait, 5000);
-	CHECK_INT(c.body, 256 * 1024);
+	CHECK_INT(c.body, INT64_C(256) * 1024);
 	CHECK(!c.trust);
 	CHECK_INT(c.level, 2);
 	option_done(table, &c);

@@ -4,8 +4,8 @@
 #include "tests/support/check.h"
 #include "tests/support/world.h"
 
-#include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,7 +15,9 @@ static struct world *world;
 
 static PGconn *open_ok(void)
 {
-	const struct pg_session session = {.application_name = "umavez-test"};
+	/* A check that failed may have left locks behind. */
+	const struct pg_session session = {
+	    .application_name = "umavez-test", .lock_timeout = 10000, .statement_timeout = 30000};
 	struct err err = ERR_INIT;
 	PGconn *conn;
 
@@ -105,6 +107,71 @@ static void lost_connection(void)
 	CHECK_INT(pg_commit(conn, &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
 	PQfinish(conn);
+}
+
+/* Gives up after two and a half seconds, of which the server's own timeout is a small part. */
+static PGconn *open_impatient(void)
+{
+	const struct pg_session session = {
+	    .application_name = "umavez-test", .statement_timeout = 500, .connect_timeout = 2000};
+	struct err err = ERR_INIT;
+	PGconn *conn;
+
+	if (pg_connect(world_admin_url(world), &session, &conn, &err) < 0)
+		CU_FAIL_FATAL(err.message);
+	return conn;
+}
+
+/* Its own timeouts do not help when it is stopped. */
+static void stopped_server(void)
+{
+	PGconn *conn = open_impatient();
+	struct err err = ERR_INIT;
+
+	exec_ok(conn, "BEGIN");
+	kill(PQbackendPID(conn), SIGSTOP);
+	int64_t began_us = clock_mono_us();
+	CHECK_INT(pg_run(conn, "SELECT 1", 0, NULL, NULL, &err), -1);
+	int64_t took_us = clock_mono_us() - began_us;
+	kill(PQbackendPID(conn), SIGCONT);
+	CHECK_INT(err.kind, ERR_RETRY);
+	CHECK_STR(err.message, "no answer from the server in time");
+	CHECK(took_us >= 2500000 && took_us < 20000000);
+	CHECK(PQstatus(conn) == CONNECTION_BAD);
+	CHECK_INT(pg_commit(conn, &err), -1);
+	CHECK_INT(err.kind, ERR_RETRY);
+	PQfinish(conn);
+}
+
+static int send_long(PGconn *conn, struct err *err)
+{
+	enum { SIZE = 8 << 20 };
+	char *text = calloc(1, SIZE + 1);
+	const char *params[] = {text};
+	PGresult *res = NULL;
+
+	memset(text, 'x', SIZE);
+	int rc = pg_run(conn, "SELECT length($1) AS n", 1, params, &res, err);
+	if (rc == 0)
+		CHECK_INT(pg_int(res, 0, "n"), SIZE);
+	PQclear(res);
+	free(text);
+	return rc;
+}
+
+/* More than the sockets hold, to a server that does not read. */
+static void stopped_server_and_a_long_statement(void)
+{
+	PGconn *patient = open_ok(), *conn = open_impatient();
+	struct err err = ERR_INIT;
+
+	CHECK_INT(send_long(patient, &err), 0);
+	kill(PQbackendPID(conn), SIGSTOP);
+	CHECK_INT(send_long(conn, &err), -1);
+	kill(PQbackendPID(conn), SIGCONT);
+	CHECK_STR(err.message, "no answer from the server in time");
+	PQfinish(conn);
+	PQfinish(patient);
 }
 
 /* Tables whose commit is refused, or comes with a WARNING. */
@@ -341,6 +408,8 @@ static const struct check checks[] = {
     {"rows", rows},
     {"errors", errors},
     {"a lost connection", lost_connection},
+    {"a stopped server", stopped_server},
+    {"a stopped server and a long statement", stopped_server_and_a_long_statement},
     {"P4: rows are not a commit", p4_rows_are_not_a_commit},
     {"P4: commit", p4_commit},
     {"P4: a commit that no standby confirmed", p4_unconfirmed_by_the_standby},

@@ -23,7 +23,7 @@ static const struct pg_session session = {
     .statement_timeout = 7000,
     .lock_timeout = 3000,
     .idle_in_transaction_timeout = 9000,
-    .connect_timeout = 2000,
+    .connect_timeout = 4000,
 };
 
 static PGconn *open_ok(const char *url)
@@ -207,7 +207,7 @@ static void silent_server(void)
 	CHECK_INT(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 	CHECK_INT(listen(fd, 5), 0);
 	refused(url, ERR_RETRY, "in time");
-	CHECK(clock_mono_us() - began_us < 10000000);
+	CHECK(clock_mono_us() - began_us < 20000000);
 	close(fd);
 	free(url);
 	free(dir);
@@ -277,9 +277,10 @@ static int last_file(const char *name)
 	const struct dirent *entry;
 	int last = 0;
 
-	CHECK(dir != NULL);
+	if (!dir)
+		die("%s/schema: %s", UMAVEZ_SOURCE_DIR, strerror(errno));
 	while ((entry = readdir(dir))) {
-		int n = atoi(entry->d_name);
+		int n = (int)strtol(entry->d_name, NULL, 10);
 		if (n > last && strstr(entry->d_name, name))
 			last = n;
 	}

@@ -87,7 +87,7 @@ static void error_replies(void)
 
 static void long_messages(void)
 {
-	enum { SIZE = 20 << 20 };
+	enum { SIZE = 4 << 20 };
 	struct redis *r = open_ok();
 	char *value = malloc(SIZE);
 	const char *argv[] = {"SET", "long", value};
@@ -177,28 +177,32 @@ static void replicas_are_left(void)
 	redis_close(open_ok());
 }
 
-static const char *const block[] = {"XREAD", "BLOCK", "300", "STREAMS", "nosuch", "$"};
+static int read_blocking(struct redis *r, const char *block_ms, int64_t extra_ms,
+    redisReply **ret_reply, struct err *err)
+{
+	const char *argv[] = {"XREAD", "BLOCK", block_ms, "STREAMS", "nosuch", "$"};
+
+	return redis_argv(r, extra_ms, 6, argv, NULL, ret_reply, err);
+}
 
 static void b51_stopped_server(void)
 {
-	struct redis *r = open_at(world_redis_url(world), 200);
+	struct redis *r = open_at(world_redis_url(world), 600), *other;
 	struct err err = ERR_INIT;
-	int64_t began_us;
 
 	kill(world_redis_pid(world), SIGSTOP);
-	began_us = clock_mono_us();
-	CHECK_INT(redis_argv(r, 300, 6, (const char **)block, NULL, NULL, &err), -1);
+	int64_t began_us = clock_mono_us();
+	CHECK_INT(read_blocking(r, "300", 300, NULL, &err), -1);
 	int64_t took_us = clock_mono_us() - began_us;
 	CHECK_INT(err.kind, ERR_RETRY);
 	CHECK_STR(err.message, "Redis: receive: timed out");
-	CHECK(took_us >= 500000 && took_us < 3000000);
+	CHECK(took_us >= 900000 && took_us < 10000000);
 	CHECK(redis_broken(r));
 
-	struct redis *other;
 	began_us = clock_mono_us();
-	CHECK_INT(redis_open(world_redis_url(world), 200, &other, &err), -1);
+	CHECK_INT(redis_open(world_redis_url(world), 300, &other, &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
-	CHECK(clock_mono_us() - began_us < 3000000);
+	CHECK(clock_mono_us() - began_us < 10000000);
 	kill(world_redis_pid(world), SIGCONT);
 	redis_close(r);
 	redis_close(open_ok());
@@ -206,12 +210,12 @@ static void b51_stopped_server(void)
 
 static void b51_timeouts_do_not_mix(void)
 {
-	struct redis *r = open_at(world_redis_url(world), 200);
+	struct redis *r = open_at(world_redis_url(world), 600);
 	struct err err = ERR_INIT;
 	redisReply *reply;
 
 	/* Longer than the connect timeout, and fine. */
-	CHECK_INT(redis_argv(r, 5000, 6, (const char **)block, NULL, &reply, &err), 0);
+	CHECK_INT(read_blocking(r, "1200", 10000, &reply, &err), 0);
 	CHECK_INT(reply->type, REDIS_REPLY_NIL);
 	freeReplyObject(reply);
 	command(r, "PING");
@@ -275,11 +279,11 @@ static void b51_deadline_covers_the_whole_reply(void)
 	pthread_t thread;
 
 	CHECK_INT(pthread_create(&thread, NULL, drip, &fd), 0);
-	r = open_at(url, 300);
+	r = open_at(url, 600);
 	int64_t began_us = clock_mono_us();
 	CHECK_INT(redis_command(r, NULL, &err, "PING"), -1);
 	CHECK_STR(err.message, "Redis: receive: timed out");
-	CHECK(clock_mono_us() - began_us < 3000000);
+	CHECK(clock_mono_us() - began_us < 10000000);
 	redis_close(r);
 	pthread_join(thread, NULL);
 	close(fd);
@@ -298,7 +302,7 @@ static void b51_accepts_and_never_answers(void)
 
 	CHECK_INT(redis_open(url, 300, &r, &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
-	CHECK(clock_mono_us() - began_us < 3000000);
+	CHECK(clock_mono_us() - began_us < 10000000);
 	close(fd);
 	free(url);
 	free(path);
@@ -394,8 +398,7 @@ static void fields(void)
 	command(r, "XADD s 5-3 a b");
 	CHECK_INT(redis_command(r, &reply, &err, "XINFO STREAM s"), 0);
 	field = redis_field(reply, "last-generated-id");
-	CHECK(field != NULL);
-	CHECK_STR(field->str, "5-3");
+	CHECK_STR(field ? field->str : "none", "5-3");
 	CHECK(redis_field(reply, "nosuch") == NULL);
 	CHECK(redis_field(field, "last-generated-id") == NULL);
 	freeReplyObject(reply);

@@ -14,25 +14,23 @@ static void check_text(const char *actual, const char *expected)
 static void good(void)
 {
 	static const struct {
-		const char *text, *host;
-		int port;
-		const char *path, *user, *password;
-		int db;
+		const char *text, *host, *path, *user, *password;
+		int port, db;
 	} cases[] = {
-	    {"redis://h", "h", 6379, NULL, NULL, NULL, 0},
-	    {"redis://h:7000", "h", 7000, NULL, NULL, NULL, 0},
-	    {"redis://h:7000/", "h", 7000, NULL, NULL, NULL, 0},
-	    {"redis://h/12", "h", 6379, NULL, NULL, NULL, 12},
-	    {"redis://u:p@h:1/2", "h", 1, NULL, "u", "p", 2},
-	    {"redis://:p@h", "h", 6379, NULL, NULL, "p", 0},
-	    {"redis://a%40b:%2f%3A%25%C3%a9@h", "h", 6379, NULL, "a@b", "/:%\xc3\xa9", 0},
-	    {"redis://u:p:q@h", "h", 6379, NULL, "u", "p:q", 0},
-	    {"redis://u:@h", "h", 6379, NULL, "u", "", 0},
-	    {"redis://[::1]:7000/1", "::1", 7000, NULL, NULL, NULL, 1},
-	    {"redis://u:p@[fe80::1]", "fe80::1", 6379, NULL, "u", "p", 0},
-	    {"unix:///run/redis.sock", NULL, 0, "/run/redis.sock", NULL, NULL, 0},
-	    {"unix:///run/a%20b?db=3", NULL, 0, "/run/a b", NULL, NULL, 3},
-	    {"unix://u:p@/run/a@b", NULL, 0, "/run/a@b", "u", "p", 0},
+	    {"redis://h", "h", NULL, NULL, NULL, 6379, 0},
+	    {"redis://h:7000", "h", NULL, NULL, NULL, 7000, 0},
+	    {"redis://h:7000/", "h", NULL, NULL, NULL, 7000, 0},
+	    {"redis://h/12", "h", NULL, NULL, NULL, 6379, 12},
+	    {"redis://u:p@h:1/2", "h", NULL, "u", "p", 1, 2},
+	    {"redis://:p@h", "h", NULL, NULL, "p", 6379, 0},
+	    {"redis://a%40b:%2f%3A%25%C3%a9@h", "h", NULL, "a@b", "/:%\xc3\xa9", 6379, 0},
+	    {"redis://u:p:q@h", "h", NULL, "u", "p:q", 6379, 0},
+	    {"redis://u:@h", "h", NULL, "u", "", 6379, 0},
+	    {"redis://[::1]:7000/1", "::1", NULL, NULL, NULL, 7000, 1},
+	    {"redis://u:p@[fe80::1]", "fe80::1", NULL, "u", "p", 6379, 0},
+	    {"unix:///run/redis.sock", NULL, "/run/redis.sock", NULL, NULL, 0, 0},
+	    {"unix:///run/a%20b?db=3", NULL, "/run/a b", NULL, NULL, 0, 3},
+	    {"unix://u:p@/run/a@b", NULL, "/run/a@b", "u", "p", 0, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -12,8 +12,7 @@ static json_t *load(const char *name)
 	char path[400];
 	json_error_t error;
 
-	snprintf(
-	    path, sizeof(path), "%s/tests/vectors/tracecontext/%s", UMAVEZ_SOURCE_DIR, name);
+	snprintf(path, sizeof(path), "%s/tests/vectors/tracecontext/%s", UMAVEZ_SOURCE_DIR, name);
 	json_t *json = json_load_file(path, 0, &error);
 	if (!json) {
 		fprintf(stderr, "test vectors: %s: %s\n", path, error.text);

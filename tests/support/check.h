@@ -29,7 +29,7 @@ uint64_t check_seed(void);
 #define CHECK_INT(actual, expected) check_int(__FILE__, __LINE__, #actual, (actual), (expected))
 #define CHECK_STR(actual, expected) check_str(__FILE__, __LINE__, #actual, (actual), (expected))
 void check_int(const char *file, int line, const char *what, int64_t actual, int64_t expected);
-void check_str(const char *file, int line, const char *what, const char *actual,
-    const char *expected);
+void check_str(
+    const char *file, int line, const char *what, const char *actual, const char *expected);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * http.h - a blocking HTTP client for tests (libcurl), and raw sockets for what a client must not do.
+ * http.h - a blocking HTTP client for tests (libcurl), and raw bytes for what a client must not do.
  */
 #ifndef UMAVEZ_TESTS_HTTP_H
 #define UMAVEZ_TESTS_HTTP_H
@@ -20,15 +20,15 @@ void http_answer_done(struct http_answer *a);
 char *http_header(const struct http_answer *a, const char *name);
 
 /* headers: NULL-terminated "Name: value". body NULL: GET. */
-void http_request(const char *method, const char *url, const char *const *headers,
-    const void *body, size_t len, int64_t timeout_ms, struct http_answer *ret);
+void http_request(const char *method, const char *url, const char *const *headers, const void *body,
+    size_t len, int64_t timeout_ms, struct http_answer *ret);
 
 /* The same posts, n of them at the same moment from n threads; statuses[i] is filled. */
 void http_storm(const char *url, const char *const *headers, const void *body, size_t len, int n,
     int *statuses);
 
 /* Connect, write these bytes, read until the peer closes or timeout_ms. malloc'd answer. */
-char *http_raw(const char *base_url, const void *bytes, size_t len, int64_t timeout_ms,
-    size_t *ret_len);
+char *http_raw(
+    const char *base_url, const void *bytes, size_t len, int64_t timeout_ms, size_t *ret_len);
 
 #endif

@@ -45,14 +45,17 @@ char *apple_body(struct signer *s, const struct apple_spec *spec);
 
 /* The bearer token of a Google push ("Bearer eyJ..."), and a wrapped RTDN. */
 char *google_token(struct signer *s, int64_t now_s);
+/* A JWT with any header and claims, signed as google_token() does (kid "umavez-test-key"). */
+char *google_jwt(struct signer *s, const char *header, const char *claims);
 char *google_body(const char *message_id, const char *rtdn_json);
 char *google_subscription(int type, const char *token, const char *product, int64_t event_ms);
 
 /* A Stripe event: data_object is the JSON of data.object. */
-char *stripe_event(const char *id, const char *type, int livemode, int64_t created_s,
-    const char *data_object);
+char *stripe_event(
+    const char *id, const char *type, int livemode, int64_t created_s, const char *data_object);
 
-/* Post to a producer. Returns the HTTP status (0: no answer); *ret_body is malloc'd, may be NULL. */
+/* Post to a producer, with fresh signatures. Returns the HTTP status (0: no answer); *ret_body is
+ * malloc'd, may be NULL. */
 int post_stripe(const char *base_url, const char *event_json, char **ret_body);
 int post_apple(const char *base_url, const char *body, char **ret_body);
 int post_google(struct signer *s, const char *base_url, const char *body, char **ret_body);

@@ -4,8 +4,8 @@
  * Everything lives in a fresh directory under $TMPDIR: PostgreSQL on a unix socket (run by an
  * unprivileged user when we are root), Redis on a unix socket, services on ports that the system
  * chose. A process dies with its world (PR_SET_PDEATHSIG), and is killed by pid, never by name.
- * Waiting is always for a condition with a deadline; a deadline that passes fails the test and prints
- * the logs' tails.
+ * Waiting is always for a condition with a deadline; a deadline that passes fails the test and
+ * prints the logs' tails.
  *
  * Set-up errors abort the test program with a message: a test without its servers is a failed test.
  */
@@ -27,13 +27,20 @@ void world_close(struct world *w); /* kills every process, removes the directory
 
 const char *world_dir(const struct world *w);
 
+/* What world_open(n) does at its end: migrate, and make the login roles behind the URLs. */
+void world_migrate(struct world *w, unsigned shards);
+
+/* The signer that the world's producers trust; its keys are those of every signer_new(). */
+struct signer;
+struct signer *world_signer(struct world *w);
+
 /* URLs by role; the services use the least-privileged ones made by schema/roles.sql. */
 const char *world_admin_url(const struct world *w); /* owner: what migrate uses */
 const char *world_producer_url(const struct world *w);
 const char *world_relay_url(const struct world *w);
 const char *world_consumer_url(const struct world *w);
 const char *world_operator_url(const struct world *w); /* umavez trace, status */
-const char *world_redis_url(const struct world *w);
+const char *world_redis_url(const struct world *w);    /* may do all; the services may not */
 
 /* A new admin session of the test's own; PQfinish() it. */
 PGconn *world_pg(struct world *w);
@@ -43,6 +50,8 @@ redisContext *world_redis(struct world *w);
 int64_t world_int(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *world_text(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void world_sql(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* No row or NULL: world_int() aborts, world_text() gives NULL. Any thread. */
 
 /* Poll until the query gives `want`, at most timeout_ms. False (and a line on stderr) otherwise. */
 bool world_await_int(struct world *w, int64_t want, int64_t timeout_ms, const char *fmt, ...)
@@ -56,16 +65,25 @@ void world_redis_start(struct world *w, bool keep_data);
 pid_t world_redis_pid(const struct world *w);
 
 /*
- * Services. args is NULL-terminated and comes after the options that the world gives by itself (URLs,
- * listeners on port 0 or a socket, test secrets and roots).  env is NULL-terminated "NAME=value", for
- * UMAVEZ_FAILPOINTS. Returns when /livez answers (ready: when /readyz does).
+ * Services. args is NULL-terminated and comes after the options that the world gives by itself
+ * (URLs, listeners on port 0 or a socket, test secrets and roots).  env is NULL-terminated
+ * "NAME=value", for UMAVEZ_FAILPOINTS. Returns when /livez answers; a service with
+ * UMAVEZ_FAILPOINTS may also have died. Start services from a thread that lives as long as they
+ * should: they die with it.
  */
 struct proc *world_producer(struct world *w, const char *const *args, const char *const *env);
 struct proc *world_relay(struct world *w, const char *const *args, const char *const *env);
 struct proc *world_consumer(struct world *w, const char *const *args, const char *const *env);
 
-/* Any binary of ours; returns its exit status, *ret_out gets stdout (malloc'd; may be NULL). */
+/*
+ * Any binary of ours, run to its end; returns its exit status, *ret_out gets stdout (malloc'd; may
+ * be NULL).  Its DATABASE_URL and REDIS_URL are the operator's; w NULL: it has neither.
+ */
 int world_run(struct world *w, char **ret_out, const char *binary, const char *const *args);
+
+/* The same with an environment, and stderr to look at (else it goes to the test's own). */
+int world_run_all(struct world *w, const char *binary, const char *const *args,
+    const char *const *env, char **ret_out, char **ret_err);
 
 pid_t proc_pid(const struct proc *p);
 const char *proc_url(const struct proc *p);       /* producer: http://127.0.0.1:port */
@@ -74,9 +92,10 @@ const char *proc_log(const struct proc *p);       /* path of its stderr */
 bool proc_alive(struct proc *p);
 void proc_kill(struct proc *p, int sig);
 int proc_wait(struct proc *p, int64_t timeout_ms); /* exit status, 128+signal, or -1 on timeout */
-void proc_restart(struct proc *p);                 /* the same command again, same log, same ports */
+void proc_restart(struct proc *p); /* (SIGKILL,) the same command again, same log, same ports */
 void proc_set_env(struct proc *p, const char *const *env); /* for the next restart */
 bool proc_log_has(struct proc *p, const char *text);
+bool proc_await_ready(struct proc *p, int64_t timeout_ms); /* /readyz says 200 */
 bool proc_await_log(struct proc *p, const char *text, int64_t timeout_ms);
 
 /* A condition polled every few milliseconds. */

@@ -1,0 +1,37 @@
+/*
+ * story.h - a message's way, told by hand: what the services would do, one step at a time.
+ */
+#ifndef UMAVEZ_TESTS_CLI_STORY_H
+#define UMAVEZ_TESTS_CLI_STORY_H
+
+#include "tests/support/world.h"
+
+#include <jansson.h>
+
+#define STORY_TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
+#define STORY_TRACEPARENT "00-" STORY_TRACE "-00f067aa0ba902b7-01"
+
+/* The producer: a renewal of this purchase; its outbox id. */
+int64_t story_receive(struct world *w, const char *store, const char *id, const char *purchase);
+
+/* The relay: cut a tick of the shard; its name. Then append one row under it, or any text. */
+int64_t story_tick(struct world *w, int shard);
+void story_publish(struct world *w, int shard, int64_t tick, int64_t outbox_id);
+void story_foreign(struct world *w, int shard);
+
+/* The consumer: a cursor at 0-0; then apply this entry and move the cursor to it. */
+void story_cursor(struct world *w, const char *consumer, int shard);
+void story_apply(struct world *w, const char *consumer, int shard, int64_t tick, int64_t outbox_id);
+
+/* A lease that outlives the test. */
+void story_relay_lease(struct world *w, int shard, const char *holder);
+void story_consumer_lease(struct world *w, const char *consumer, int shard, const char *holder);
+
+/* umavez as the operator runs it: exit status 0, and what it printed as JSON. */
+json_t *story_umavez(struct world *w, const char *const *args);
+
+/* The text at a path of object members and array indexes, "steps/0/at"; "(missing)", or as JSON if
+ * it is no string. Valid until the next call. */
+const char *story_get(const json_t *json, const char *path);
+
+#endif

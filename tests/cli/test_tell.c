@@ -1,0 +1,183 @@
+/*
+ * From the facts to the steps, the outcome and the reason: pure, every branch.
+ */
+#include "cli/backlog.h"
+#include "cli/trace.h"
+#include "tests/support/check.h"
+
+#include <string.h>
+
+static const struct trace_position position = {
+    .id = {100, 7}, .ticked_ms = 1002, .published_ms = TRACE_UNKNOWN};
+static const struct trace_consumer consumer = {.name = (char[]){"c"},
+    .lag_entries = BACKLOG_UNKNOWN,
+    .published_ms = TRACE_UNKNOWN,
+    .delivered_ms = TRACE_UNKNOWN,
+    .applied_ms = TRACE_UNKNOWN};
+
+/* Committed, ticked, the stream empty, one consumer at 0-0. */
+static struct trace facts(struct trace_position *p, struct trace_consumer *c)
+{
+	*p = position;
+	*c = consumer;
+	return (struct trace){.is_notification = true,
+	    .has_row = true,
+	    .received_ms = 1000,
+	    .committed_ms = 1001,
+	    .last_tick_ms = 1002,
+	    .now_ms = 5002,
+	    .shard = 3,
+	    .n_positions = 1,
+	    .positions = p,
+	    .stream_known = true,
+	    .n_consumers = 1,
+	    .consumers = c};
+}
+
+static void check_told(const struct trace *t, const char *outcome, const char *stuck)
+{
+	struct trace_verdict v;
+
+	trace_tell(t, &v);
+	CHECK_STR(trace_outcome_name(v.outcome), outcome);
+	CHECK_STR(v.stuck, stuck);
+	trace_verdict_done(&v);
+}
+
+static void check_unticked(void)
+{
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+
+	t.n_positions = 0;
+	check_told(&t, "unpublished", "not ticked: no relay holds shard 3");
+	t.relay = (char[]){"r"};
+	check_told(&t, "unpublished",
+	    "not ticked: the relay r holds shard 3 and cut its last tick 4.0 s ago");
+	t.last_tick_ms = TRACE_UNKNOWN;
+	check_told(&t, "unpublished", "not ticked: shard 3 has no ticks: run umavez migrate");
+	t.has_row = false;
+	check_told(&t, "unpublished",
+	    "no outbox has it, and no inbox: it was dropped by retention before anybody applied "
+	    "it");
+	t.is_notification = false;
+	check_told(&t, "unpublished",
+	    "no outbox has it, and no inbox: another database published it, or this one lost its "
+	    "commit");
+	t.is_quarantined = true;
+	check_told(&t, "quarantined", "quarantined: not understood");
+}
+
+static void check_unpublished(void)
+{
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+
+	check_told(&t, "unpublished", "ticked as 100-7, not published: no relay holds shard 3");
+	t.relay = (char[]){"r"};
+	t.stream = (struct stream_view){1, {100, 6}, {100, 6}};
+	check_told(
+	    &t, "unpublished", "ticked as 100-7, not published: the relay r has got to 100-6");
+	t.stream = (struct stream_view){2, {100, 6}, {100, 8}};
+	check_told(&t, "unpublished", "the stream of shard 3 has passed 100-7 without it");
+	t.stream_known = false;
+	t.stream_problem = (char[]){"gone"};
+	check_told(
+	    &t, "unpublished", "ticked as 100-7; whether it is in the stream cannot be said: gone");
+}
+
+static void check_unapplied(void)
+{
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+
+	p.published = true;
+	check_told(
+	    &t, "pending", "published, the consumer c has not got to it: nobody holds the lease");
+	c.has_cursor = true;
+	c.lag_entries = 12;
+	check_told(&t, "pending",
+	    "published, the consumer c has not got to it: lag 12 entries, nobody holds the lease");
+	c.holder = (char[]){"h"};
+	check_told(&t, "pending",
+	    "published, the consumer c has not got to it: lag 12 entries, h holds the lease");
+	c.cursor = (struct stream_id){100, 7};
+	check_told(
+	    &t, "pending", "the cursor of c is at 100-7, past it, but its inbox does not have it");
+	t.n_consumers = 0;
+	check_told(&t, "pending", "published, no consumer has read shard 3 yet");
+}
+
+/* Trimmed from the beginning, or seen by an inbox: it was published. */
+static void check_published_by_witness(void)
+{
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+
+	t.stream = (struct stream_view){1, {100, 8}, {100, 8}};
+	check_told(
+	    &t, "pending", "published, the consumer c has not got to it: nobody holds the lease");
+	t = facts(&p, &c);
+	t.stream_known = false;
+	c.applied = true;
+	c.stream_id = p.id;
+	check_told(&t, "applied", NULL);
+}
+
+static void check_times(void)
+{
+	static const int64_t after[] = {TRACE_UNKNOWN, 1, 1, 3, 5, 10};
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+	struct trace_verdict v;
+
+	c = (struct trace_consumer){.name = (char[]){"c"},
+	    .applied = true,
+	    .stream_id = p.id,
+	    .published_ms = 1005,
+	    .delivered_ms = 1010,
+	    .applied_ms = 1020};
+	trace_tell(&t, &v);
+	CHECK_INT((int64_t)v.n_steps, 6);
+	for (size_t i = 0; i < 6; i++)
+		CHECK_INT(v.steps[i].after_ms, after[i]);
+	trace_verdict_done(&v);
+	/* It was delivered from its first entry, not from the one that came later. */
+	struct trace_position twice[] = {
+	    p, {.id = {200, 7}, .ticked_ms = 8000, .published = true, .published_ms = 9000}};
+	t.positions = twice;
+	t.n_positions = 2;
+	trace_tell(&t, &v);
+	CHECK_INT((int64_t)v.n_steps, 8);
+	CHECK_INT(v.steps[5].after_ms, 1000);
+	CHECK_INT(v.steps[6].after_ms, 5);
+	trace_verdict_done(&v);
+	t.positions = &p;
+	t.n_positions = 1;
+	/* A time that nobody told gives no time between. */
+	t.committed_ms = TRACE_UNKNOWN;
+	trace_tell(&t, &v);
+	CHECK_INT(v.steps[1].after_ms, TRACE_UNKNOWN);
+	CHECK_INT(v.steps[2].after_ms, TRACE_UNKNOWN);
+	CHECK_INT(v.steps[3].after_ms, 3);
+	trace_verdict_done(&v);
+}
+
+static const struct check checks[] = {
+    {"not ticked", check_unticked},
+    {"not published", check_unpublished},
+    {"not applied", check_unapplied},
+    {"what tells that it was published", check_published_by_witness},
+    {"the time between", check_times},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return check_main("cli tell", checks, argc, argv);
+}

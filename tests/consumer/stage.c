@@ -1,0 +1,226 @@
+#include "tests/consumer/stage.h"
+
+#include "consumer_stage_text.h"
+#include "tests/support/files.h"
+#include "tests/support/http.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ARGS 40
+
+struct stage *stage_open(unsigned shards)
+{
+	struct stage *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		die("out of memory");
+	s->w = world_open(shards);
+	s->redis = world_redis(s->w);
+	world_sql(s->w, "%s", tests_consumer_stage_sql);
+	return s;
+}
+
+void stage_close(struct stage *s)
+{
+	redisFree(s->redis);
+	world_close(s->w);
+	free(s);
+}
+
+struct proc *stage_consumer(struct stage *s, const char *const *more, const char *failpoints)
+{
+	char *lease = text_format("%dms", STAGE_LEASE_MS);
+	char *variable = text_format("UMAVEZ_FAILPOINTS=%s", failpoints ? failpoints : "");
+	const char *args[MAX_ARGS] = {"--handler", "stage.apply", "--lease", lease, "--block",
+	    "200ms", "--consumer", STAGE_CONSUMER};
+	const char *const env[] = {failpoints ? variable : NULL, NULL};
+	struct proc *p;
+	int n = 8;
+
+	for (; more && *more; more++) {
+		if (n == MAX_ARGS - 1)
+			die("too many arguments");
+		args[n++] = *more;
+	}
+	p = world_consumer(s->w, args, env);
+	free(lease);
+	free(variable);
+	return p;
+}
+
+bool stage_says(const struct proc *p, const char *path, const char *text)
+{
+	char *url = text_format("%s%s", proc_admin_url(p), path);
+	struct http_answer answer;
+	bool found;
+
+	http_request("GET", url, NULL, NULL, 0, 2000, &answer);
+	found = answer.body && strstr(answer.body, text) != NULL;
+	http_answer_done(&answer);
+	free(url);
+	return found;
+}
+
+struct saying {
+	const struct proc *p;
+	const char *path, *text;
+};
+
+static bool is_said(void *ctx)
+{
+	const struct saying *s = ctx;
+
+	return stage_says(s->p, s->path, s->text);
+}
+
+bool stage_await_says(const struct proc *p, const char *path, const char *text)
+{
+	return await(is_said, &(struct saying){p, path, text}, STAGE_MS);
+}
+
+static redisReply *run_va(struct stage *s, const char *fmt, va_list args)
+{
+	redisReply *reply = redisvCommand(s->redis, fmt, args);
+
+	if (!reply) {
+		/* Redis was stopped in between. */
+		redisFree(s->redis);
+		s->redis = world_redis(s->w);
+		die("Redis: %s: connection lost", fmt);
+	}
+	if (reply->type == REDIS_REPLY_ERROR)
+		die("Redis: %s: %s", fmt, reply->str);
+	return reply;
+}
+
+void stage_redis(struct stage *s, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	freeReplyObject(run_va(s, fmt, args));
+	va_end(args);
+}
+
+char *stage_redis_text(struct stage *s, const char *fmt, ...)
+{
+	redisReply *reply;
+	char *text;
+	va_list args;
+
+	va_start(args, fmt);
+	reply = run_va(s, fmt, args);
+	va_end(args);
+	if (reply->type == REDIS_REPLY_INTEGER)
+		text = text_format("%lld", reply->integer);
+	else
+		text = reply->str ? strdup(reply->str) : NULL;
+	freeReplyObject(reply);
+	return text;
+}
+
+void stage_add(struct stage *s, unsigned shard, int64_t tick, int n)
+{
+	char *data = text_format("{\"n\":%d,\"shard\":%u}", n, shard);
+
+	stage_redis(s,
+	    "XADD umavez:purchases:{%u} %lld-%d id m%d source app_store type purchase.noted "
+	    "subject app_store/p%d time 2026-01-01T00:00:00.000Z data %s shard %u relay stage "
+	    "published_at 2026-01-01T00:00:01.000Z",
+	    shard, (long long)tick, n, n, n % 5, data, shard);
+	free(data);
+}
+
+void stage_add_many(struct stage *s, int64_t tick, int first, int last)
+{
+	for (int n = first; n <= last; n++)
+		stage_add(s, 0, tick, n);
+}
+
+static const redisReply *field(const redisReply *reply, const char *name)
+{
+	for (size_t i = 0; i + 1 < reply->elements; i += 2)
+		if (strcmp(reply->element[i]->str, name) == 0)
+			return reply->element[i + 1];
+	return NULL;
+}
+
+char *stage_bookmark(struct stage *s)
+{
+	redisReply *groups = redisCommand(s->redis, "XINFO GROUPS " STAGE_STREAM);
+	char *id = NULL;
+
+	for (size_t i = 0; groups && groups->type == REDIS_REPLY_ARRAY && i < groups->elements; i++)
+		if (strcmp(field(groups->element[i], "name")->str, STAGE_CONSUMER) == 0)
+			id = strdup(field(groups->element[i], "last-delivered-id")->str);
+	freeReplyObject(groups);
+	return id;
+}
+
+struct expectation {
+	struct stage *s;
+	const char *field, *value;
+};
+
+static bool equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+static bool bookmark_is(void *ctx)
+{
+	const struct expectation *e = ctx;
+	char *id = stage_bookmark(e->s);
+	bool is = equal(id, e->value);
+
+	free(id);
+	return is;
+}
+
+bool stage_await_bookmark(struct stage *s, const char *id)
+{
+	return await(bookmark_is, &(struct expectation){s, NULL, id}, STAGE_MS);
+}
+
+static bool field_is(void *ctx)
+{
+	const struct expectation *e = ctx;
+	char *value = stage_redis_text(e->s, "HGET " STAGE_REPLAY " %s", e->field);
+	bool is = equal(value, e->value);
+
+	free(value);
+	return is;
+}
+
+bool stage_await_field(struct stage *s, const char *name, const char *value)
+{
+	return await(field_is, &(struct expectation){s, name, value}, STAGE_MS);
+}
+
+bool stage_await_cursor(struct stage *s, const char *id)
+{
+	return world_await_int(s->w, 1, STAGE_MS,
+	    "SELECT count(*) FROM effects.cursor WHERE consumer = '" STAGE_CONSUMER
+	    "' AND shard = 0 AND stream_id = '%s'",
+	    id);
+}
+
+bool stage_await_effects(struct stage *s, int n)
+{
+	return world_await_int(s->w, n, STAGE_MS, "SELECT count(*) FROM stage.log");
+}
+
+void stage_check_effects(struct stage *s, int n)
+{
+	CHECK_INT(world_int(s->w, "SELECT count(DISTINCT message_id) FROM stage.log"), n);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), n);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM (SELECT n < lag(n) OVER (PARTITION BY shard"
+				  " ORDER BY place) AS late FROM stage.log) AS l WHERE late"),
+	    0);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log AS l JOIN effects.inbox AS i"
+				  " ON i.consumer = '" STAGE_CONSUMER "' AND i.source = 'app_store'"
+				  " AND i.message_id = l.message_id AND i.xid = l.xid"),
+	    n);
+}

@@ -1,0 +1,301 @@
+/* Handlers: the default one, a user's own, and what happens when one fails. */
+#include "tests/consumer/stage.h"
+
+#include "tests/support/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK INT64_C(1767225600000)
+
+static void poison(struct stage *s, int n)
+{
+	world_sql(s->w, "INSERT INTO stage.poison VALUES (%d)", n);
+}
+
+static void heal(struct stage *s, int n)
+{
+	world_sql(s->w, "DELETE FROM stage.poison WHERE n = %d", n);
+}
+
+/* Messages before it in its batch are applied, other shards go on; itself it is tried again. */
+static void a_failing_message_blocks_only_its_shard(void)
+{
+	static const char *const args[] = {"--retry-min", "20ms", "--retry-max", "50ms", NULL};
+	struct stage *s = stage_open(2);
+	struct proc *p;
+
+	poison(s, 5);
+	stage_add_many(s, TICK, 1, 10);
+	for (int n = 11; n <= 20; n++)
+		stage_add(s, 1, TICK, n);
+	p = stage_consumer(s, args, NULL);
+	CHECK(stage_await_effects(s, 14));
+	CHECK(stage_await_bookmark(s, "1767225600000-4"));
+	stage_check_effects(s, 14);
+	CHECK(proc_await_log(p, "message_id=m5", STAGE_MS));
+	CHECK(stage_says(p, "/readyz", "app_store/m5"));
+	/* It is tried more than once, and told once. */
+	CHECK(!stage_says(p, "/metrics", "outcome=\"failed\"} 0"));
+	heal(s, 5);
+	CHECK(stage_await_effects(s, 20));
+	CHECK(stage_await_cursor(s, "1767225600000-10"));
+	stage_check_effects(s, 20);
+	CHECK(proc_await_ready(p, STAGE_MS));
+	stage_close(s);
+}
+
+static void an_error_at_commit_is_the_handlers_too(void)
+{
+	static const char *const args[] = {"--handler", "stage.apply_deferred", "--retry-min",
+	    "20ms", "--retry-max", "50ms", NULL};
+	struct stage *s = stage_open(1);
+	struct proc *p;
+
+	poison(s, 5);
+	stage_add_many(s, TICK, 1, 10);
+	p = stage_consumer(s, args, NULL);
+	CHECK(stage_await_effects(s, 4));
+	CHECK(proc_await_log(p, "sqlstate=23503", STAGE_MS));
+	CHECK(proc_await_log(p, "message_id=m5", STAGE_MS));
+	CHECK(stage_await_bookmark(s, "1767225600000-4"));
+	world_sql(s->w, "INSERT INTO stage.parent VALUES (5)");
+	CHECK(stage_await_effects(s, 10));
+	stage_check_effects(s, 10);
+	stage_close(s);
+}
+
+/* One that kills its own backend: its neighbours are applied once, and it is named. */
+static void a_handler_that_ends_its_session(void)
+{
+	static const char *const args[] = {"--retry-min", "20ms", "--retry-max", "50ms", NULL};
+	struct stage *s = stage_open(1);
+	struct proc *p;
+
+	world_sql(s->w,
+	    "CREATE FUNCTION stage.die() RETURNS trigger LANGUAGE plpgsql"
+	    " SECURITY DEFINER AS $$ BEGIN IF NEW.n = 5 AND EXISTS"
+	    " (SELECT FROM stage.poison) THEN PERFORM pg_terminate_backend(pg_backend_pid());"
+	    " PERFORM pg_sleep(1); END IF; RETURN NEW; END $$;"
+	    "CREATE TRIGGER die BEFORE INSERT ON stage.log FOR EACH ROW EXECUTE FUNCTION"
+	    " stage.die()");
+	poison(s, 1000);
+	stage_add_many(s, TICK, 1, 10);
+	p = stage_consumer(s, args, NULL);
+	CHECK(stage_await_effects(s, 4));
+	CHECK(proc_await_log(p, "message_id=m5", STAGE_MS));
+	heal(s, 1000);
+	CHECK(stage_await_effects(s, 10));
+	stage_check_effects(s, 10);
+	stage_close(s);
+}
+
+static void a_missing_grant_is_waited_for(void)
+{
+	static const char *const args[] = {"--retry-min", "20ms", "--retry-max", "50ms", NULL};
+	struct stage *s = stage_open(1);
+	struct proc *p;
+
+	world_sql(s->w, "REVOKE INSERT ON stage.log FROM umavez_consumer");
+	stage_add_many(s, TICK, 1, 10);
+	p = stage_consumer(s, args, NULL);
+	CHECK(proc_await_log(p, "sqlstate=42501", STAGE_MS));
+	world_sql(s->w, "GRANT INSERT ON stage.log TO umavez_consumer");
+	CHECK(stage_await_effects(s, 10));
+	stage_check_effects(s, 10);
+	stage_close(s);
+}
+
+/* A lock that somebody else holds is no failure of the message. */
+static void a_lock_is_waited_for(void)
+{
+	static const char *const args[] = {"--lease", "300ms", NULL};
+	struct stage *s = stage_open(1);
+	PGconn *other = world_pg(s->w);
+	struct proc *p;
+
+	PQclear(PQexec(other, "BEGIN; LOCK stage.log IN EXCLUSIVE MODE"));
+	stage_add_many(s, TICK, 1, 10);
+	p = stage_consumer(s, args, NULL);
+	CHECK(proc_await_log(p, "sqlstate=55P03", STAGE_MS));
+	PQfinish(other);
+	CHECK(stage_await_effects(s, 10));
+	stage_check_effects(s, 10);
+	stage_close(s);
+}
+
+static void a_name_in_mixed_case(void)
+{
+	static const char *const args[] = {"--handler", "\"Stage Two\".\"Apply\"", NULL};
+	struct stage *s = stage_open(1);
+
+	stage_add_many(s, TICK, 1, 10);
+	stage_consumer(s, args, NULL);
+	CHECK(stage_await_effects(s, 10));
+	stage_check_effects(s, 10);
+	stage_close(s);
+}
+
+static void expect_usage(struct stage *s, const char *option, const char *value, const char *text)
+{
+	char *err = NULL;
+	const char *const args[] = {"--database-url", world_consumer_url(s->w), "--admin-listen",
+	    "127.0.0.1:0", option, value, NULL};
+
+	CHECK_INT(world_run_all(s->w, "umavez-consumer", args, NULL, NULL, &err), 2);
+	if (!strstr(err, text))
+		fprintf(stderr, "%s", err);
+	CHECK(strstr(err, text) != NULL);
+	free(err);
+}
+
+static void bad_options_end_the_process(void)
+{
+	struct stage *s = stage_open(1);
+
+	world_sql(s->w, "CREATE PROCEDURE stage.proc(event json) LANGUAGE sql AS 'SELECT 1'");
+	expect_usage(s, "--handler", "stage.nothing", "stage.nothing(json)");
+	expect_usage(s, "--handler", "stage two", "stage two(json)");
+	expect_usage(s, "--handler", "stage.apply(json)", "stage.apply(json)(json)");
+	expect_usage(s, "--handler", "stage.proc", "stage.proc(json)");
+	expect_usage(s, "--handler", "nowhere.apply", "nowhere.apply(json)");
+	expect_usage(s, "--consumer", "a b", "--consumer");
+	expect_usage(s, "--namespace", "{x}", "--namespace");
+	expect_usage(s, "--batch", "0", "--batch");
+	expect_usage(s, "--retry-min", "2min", "--retry-min");
+	expect_usage(s, "--redis-url", "http://x", "http");
+	stage_close(s);
+}
+
+static void another_schema_is_refused(void)
+{
+	struct stage *s = stage_open(1);
+	const char *const args[] = {
+	    "--database-url", world_consumer_url(s->w), "--admin-listen", "127.0.0.1:0", NULL};
+
+	world_sql(s->w, "INSERT INTO effects.migration SELECT 999, 'x', 'y', now()");
+	CHECK_INT(world_run_all(s->w, "umavez-consumer", args, NULL, NULL, NULL), 3);
+	stage_close(s);
+}
+
+static void metrics_tell(void)
+{
+	struct stage *s = stage_open(1);
+	struct proc *p = stage_consumer(s, NULL, NULL);
+
+	stage_add_many(s, TICK, 1, 10);
+	stage_add(s, 0, TICK + 1, 3);
+	stage_redis(s, "XADD " STAGE_STREAM " %lld-1 a b", (long long)TICK + 2);
+	CHECK(stage_await_cursor(s, "1767225600002-1"));
+	CHECK(stage_await_bookmark(s, "1767225600002-1"));
+	CHECK(stage_says(p, "/metrics",
+	    "umavez_messages_total{consumer=\"entitlements\",outcome=\"applied\"} 10\n"));
+	CHECK(stage_says(p, "/metrics",
+	    "umavez_messages_total{consumer=\"entitlements\",outcome=\"duplicate\"} 1\n"));
+	CHECK(stage_says(p, "/metrics",
+	    "umavez_messages_total{consumer=\"entitlements\",outcome=\"malformed\"} 1\n"));
+	CHECK(stage_says(p, "/metrics", "umavez_leases_held 1\n"));
+	CHECK(stage_await_says(p, "/metrics", "umavez_lag_entries{shard=\"0\"} 0\n"));
+	CHECK(stage_says(p, "/metrics", "umavez_build_info{"));
+	CHECK(stage_says(p, "/metrics", "umavez_end_to_end_seconds_count"));
+	CHECK(stage_says(p, "/metrics", "umavez_apply_seconds_count"));
+	stage_close(s);
+}
+
+/* While a shard waits, both our metric and XINFO GROUPS tell how many entries are left. */
+static void lag_is_shown(void)
+{
+	static const char *const args[] = {"--retry-min", "20ms", "--retry-max", "50ms", NULL};
+	struct stage *s = stage_open(1);
+	struct proc *p = stage_consumer(s, args, NULL);
+	redisReply *groups;
+	bool found = false;
+
+	stage_add_many(s, TICK, 1, 10);
+	CHECK(stage_await_bookmark(s, "1767225600000-10"));
+	poison(s, 13);
+	stage_add_many(s, TICK + 1, 11, 20);
+	CHECK(stage_await_bookmark(s, "1767225600001-12"));
+	groups = redisCommand(s->redis, "XINFO GROUPS " STAGE_STREAM);
+	for (size_t i = 0; i + 1 < groups->element[0]->elements; i += 2)
+		if (strcmp(groups->element[0]->element[i]->str, "lag") == 0) {
+			found = true;
+			CHECK_INT(groups->element[0]->element[i + 1]->integer, 8);
+		}
+	freeReplyObject(groups);
+	CHECK(found);
+	CHECK(stage_await_says(p, "/metrics", "umavez_lag_entries{shard=\"0\"} 8\n"));
+	stage_close(s);
+}
+
+static void add_purchase_event(struct stage *s, int seq, const char *id, const char *data)
+{
+	stage_redis(s,
+	    "XADD " STAGE_STREAM
+	    " %lld-%d id %s source stripe type purchase.renewed subject stripe/sub"
+	    " time 2026-01-01T00:00:00Z data %s",
+	    (long long)TICK, seq, id, data);
+}
+
+/* Inbox, entitlement and ledger in one transaction; a second event about one payment adds nothing
+ * to the ledger, an older one nothing to the entitlement, and one without a purchase leaves its
+ * inbox row alone. */
+static void the_default_handler(void)
+{
+	static const char *const args[] = {
+	    "--handler", "effects.apply_purchase", "--batch", "1", NULL};
+	static const char data[] =
+	    "{\"store\":\"stripe\",\"kind\":\"renewed\",\"transaction_id\":\"in_1\",\"amount_"
+	    "minor\":%d,"
+	    "\"purchase\":{\"store\":\"stripe\",\"store_purchase_id\":\"sub\",\"state\":\"active\","
+	    "\"account_ref\":%s,\"occurred_at\":\"2026-01-01T00:00:%02dZ\",\"rank\":3,"
+	    "\"last_notification_id\":\"e\",\"version\":1}}";
+	struct stage *s = stage_open(1);
+	char *first = text_format(data, 500, "\"alice\"", 10);
+	char *newer = text_format(data, 600, "null", 20);
+	char *older = text_format(data, 700, "\"bob\"", 5);
+
+	stage_consumer(s, args, NULL);
+	add_purchase_event(s, 1, "e1", first);
+	add_purchase_event(s, 2, "e2", newer);
+	add_purchase_event(s, 3, "e3", older);
+	add_purchase_event(s, 4, "e4", "{\"kind\":\"test\",\"purchase\":null}");
+	add_purchase_event(s, 5, "e1", first);
+	CHECK(stage_await_cursor(s, "1767225600000-5"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.inbox"), 4);
+	CHECK_INT(
+	    world_int(s->w, "SELECT count(*) FROM effects.entitlement AS e JOIN effects.inbox AS i"
+			    " USING (xid) WHERE i.message_id = 'e2' AND e.account_ref = 'alice'"
+			    " AND e.occurred_at = '2026-01-01 00:00:20Z'"),
+	    1);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.entitlement"), 1);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.ledger AS l JOIN effects.inbox AS i"
+				  " USING (source, message_id, xid) WHERE message_id = 'e1'"
+				  " AND l.amount_minor = 500"),
+	    1);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.ledger"), 1);
+	free(first);
+	free(newer);
+	free(older);
+	stage_close(s);
+}
+
+static const struct check checks[] = {
+    {"the default handler", the_default_handler},
+    {"a failing message blocks only its shard", a_failing_message_blocks_only_its_shard},
+    {"an error at COMMIT is the handler's too", an_error_at_commit_is_the_handlers_too},
+    {"a handler that ends its session", a_handler_that_ends_its_session},
+    {"a missing grant is waited for", a_missing_grant_is_waited_for},
+    {"a lock is waited for", a_lock_is_waited_for},
+    {"a name in mixed case", a_name_in_mixed_case},
+    {"bad options end the process", bad_options_end_the_process},
+    {"another schema is refused", another_schema_is_refused},
+    {"metrics tell", metrics_tell},
+    {"lag is shown", lag_is_shown},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return check_main("consumer handler", checks, argc, argv);
+}

@@ -1,0 +1,357 @@
+#include "consumer/position.h"
+
+#include "common/clock.h"
+#include "tests/support/check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* IDs as text, NULL: missing. */
+struct row {
+	const char *what;
+	const char *bookmark, *cursor, *end, *ask, *answer;
+	enum position_action action;
+	const char *at;
+};
+
+static const struct row rows[] = {
+    {"first start", NULL, "0-0", "0-0", NULL, NULL, POSITION_MAKE_GROUP, "0-0"},
+    {"group destroyed", NULL, "5-1", "9-9", NULL, NULL, POSITION_MAKE_GROUP, "0-0"},
+    {"nothing yet", "0-0", "0-0", "0-0", NULL, NULL, POSITION_READ, "0-0"},
+    {"entries before the first read", "0-0", "0-0", "9-9", NULL, NULL, POSITION_READ, "0-0"},
+    {"all read", "9-9", "9-9", "9-9", NULL, NULL, POSITION_READ, "9-9"},
+    {"bookmark behind", "4-1", "5-1", "9-9", NULL, NULL, POSITION_READ, "5-1"},
+    {"flushed", "0-0", "5-1", "0-0", NULL, NULL, POSITION_RESTART, "0-0"},
+    {"tail lost", "5-1", "5-1", "5-0", NULL, NULL, POSITION_RESTART, "0-0"},
+    {"tail lost, and commits", "6-1", "5-1", "4-9", NULL, NULL, POSITION_RESTART, "0-0"},
+    {"tail lost while asking", "5-1", "5-1", "4-9", "5-1", NULL, POSITION_RESTART, "0-0"},
+    {"commits lost", "6-1", "5-1", "9-9", NULL, NULL, POSITION_ASK, "5-1"},
+    {"all commits lost", "6-1", "0-0", "9-9", NULL, NULL, POSITION_ASK, "0-0"},
+    {"commits lost again", "6-1", "5-1", "9-9", "5-1", "5-1 none", POSITION_ASK, "5-1"},
+    {"asked", "5-1", "5-1", "9-9", "5-1", NULL, POSITION_AWAIT, "5-1"},
+    {"answer unreadable", "5-1", "5-1", "9-9", "5-1", "soon", POSITION_AWAIT, "5-1"},
+    {"answer to another question", "5-1", "5-1", "9-9", "5-1", "4-1 none", POSITION_ASK, "5-1"},
+    {"nothing is missing", "5-1", "5-1", "9-9", "5-1", "5-1 none", POSITION_FORGET, "5-1"},
+    {"all comes again", "5-1", "5-1", "9-9", "5-1", "5-1 8", POSITION_JUMP, "8-0"},
+    {"all will come again", "5-1", "5-1", "7-9", "5-1", "5-1 8", POSITION_AWAIT, "5-1"},
+    {"answer leads nowhere", "5-1", "5-1", "9-9", "5-1", "5-1 5", POSITION_ASK, "5-1"},
+    {"jumped", "5-1", "8-0", "9-9", "5-1", "5-1 8", POSITION_FORGET, "8-0"},
+    {"jumped, bookmark told", "8-0", "8-0", "9-9", "5-1", "5-1 8", POSITION_FORGET, "8-0"},
+    {"an answer without a question", "5-1", "5-1", "9-9", NULL, "5-1 8", POSITION_READ, "5-1"},
+};
+
+static struct stream_id id(const char *text)
+{
+	struct stream_id id = STREAM_ID_ZERO;
+
+	CHECK(text == NULL || stream_id_parse(text, &id));
+	return id;
+}
+
+static struct standing standing(const struct row *r)
+{
+	struct standing s = {.has_group = r->bookmark != NULL,
+	    .bookmark = id(r->bookmark),
+	    .cursor = id(r->cursor),
+	    .stream_end = id(r->end)};
+
+	if (r->ask)
+		CHECK(replay_set_ask(&s.replay, r->ask));
+	if (r->answer)
+		(void)replay_set_answer(&s.replay, r->answer);
+	return s;
+}
+
+static void every_row(void)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct standing s = standing(&rows[i]);
+		struct position p = position_next(&s);
+		char at[STREAM_ID_SIZE];
+
+		if (p.action != rows[i].action)
+			printf("row: %s\n", rows[i].what);
+		CHECK_STR(position_action_name(p.action), position_action_name(rows[i].action));
+		CHECK_STR(stream_id_format(p.at, at), rows[i].at);
+	}
+}
+
+static void answers_are_read_strictly(void)
+{
+	static const char *const bad[] = {"", " ", "5-1", "5-1 ", "5-1  8", "5-1 None", "5-1 8-0",
+	    "5-1 -8", "5 none", "5-1 99999999999999999999", "5-1 none ", NULL};
+	struct replay r = {.asked = false};
+
+	for (int i = 0; bad[i]; i++) {
+		CHECK(!replay_set_answer(&r, bad[i]));
+		CHECK(!r.answered);
+	}
+	CHECK(replay_set_answer(&r, "5-1 1767225600123"));
+	CHECK(r.answered && r.again);
+	CHECK_INT((int64_t)r.tick, INT64_C(1767225600123));
+	CHECK(replay_set_answer(&r, "5-1 none"));
+	CHECK(r.answered && !r.again);
+	CHECK(!replay_set_ask(&r, "5"));
+	CHECK(!r.asked);
+}
+
+/*
+ * A model of one shard.  Rows 1, 2, 3 ... get positions as ticks go by, and further ones when a
+ * replay is asked for; the relay appends the positions that the stream lacks and trims up to the
+ * bookmark. The consumer may die between any two of its writes, the database may go back to an
+ * earlier moment, Redis too, or lose everything.  (Not both at once: the evidence for one would be
+ * lost by the other.) Rows must be applied in order and none passed over.
+ */
+enum { MAX_ENTRIES = 4000, STEPS = 500 };
+
+struct redis_side {
+	int first, n; /* the stream holds the positions first .. n-1 */
+	bool has_group;
+	struct stream_id bookmark;
+	struct replay replay;
+};
+
+struct model {
+	struct rng rng;
+	struct stream_id position[MAX_ENTRIES]; /* seq is the row */
+	int total;
+	int rows;
+	uint64_t tick;
+	struct redis_side redis, saved;
+	struct stream_id cursor;
+	struct stream_id replayed; /* the newest replay's last position */
+	bool applied[MAX_ENTRIES]; /* by row: what the inbox knows */
+};
+
+static unsigned pick(struct model *m, unsigned n)
+{
+	return (unsigned)(rng_next(&m->rng) % n);
+}
+
+static void assign(struct model *m, int row)
+{
+	m->position[m->total++] = (struct stream_id){m->tick, (uint64_t)row};
+}
+
+static void publish(struct model *m)
+{
+	if (m->redis.n < m->total) {
+		m->redis.n++;
+		return;
+	}
+	if (m->total == MAX_ENTRIES)
+		return;
+	m->tick += pick(m, 2);
+	assign(m, ++m->rows);
+	m->redis.n++;
+}
+
+/* The newest entry stays. */
+static void trim(struct model *m)
+{
+	struct redis_side *r = &m->redis;
+
+	while (r->has_group && r->first < r->n - 1 &&
+	       stream_id_compare(m->position[r->first], r->bookmark) <= 0)
+		r->first++;
+}
+
+/* Everything after the question's cursor again, in row order, as one tick. */
+static void answer(struct model *m)
+{
+	struct replay *r = &m->redis.replay;
+
+	if (!r->asked || r->answered || m->total + m->rows >= MAX_ENTRIES)
+		return;
+	r->answered = true;
+	r->answer_to = r->ask;
+	r->again =
+	    m->redis.first > 0 && stream_id_compare(m->position[m->redis.first - 1], r->ask) > 0;
+	if (!r->again)
+		return;
+	r->tick = ++m->tick;
+	for (int row = (int)r->ask.seq + 1; row <= m->rows; row++)
+		assign(m, row);
+	m->replayed = m->position[m->total - 1];
+	m->tick++;
+}
+
+static bool applied_up_to(const struct model *m, uint64_t row)
+{
+	for (uint64_t i = 1; i <= row; i++)
+		if (!m->applied[i])
+			return false;
+	return true;
+}
+
+/* Redis has made good what it had lost. */
+static bool is_whole(const struct redis_side *r, const struct model *m)
+{
+	return r->n == m->total && r->has_group &&
+	       (r->first == 0 || stream_id_compare(r->bookmark, m->position[r->first - 1]) >= 0);
+}
+
+/* To a moment at which the cursor was at some entry. */
+static void lose_commits(struct model *m)
+{
+	struct stream_id back = STREAM_ID_ZERO;
+
+	if (!is_whole(&m->redis, m))
+		return;
+	if (m->total > 0)
+		back = m->position[pick(m, (unsigned)m->total)];
+	if (stream_id_compare(back, m->cursor) >= 0 || !applied_up_to(m, back.seq))
+		return;
+	m->cursor = back;
+	for (int row = (int)back.seq + 1; row <= m->rows; row++)
+		m->applied[row] = false;
+}
+
+static void lose_redis(struct model *m)
+{
+	struct redis_side *r = &m->redis;
+
+	if (r->replay.asked || stream_id_compare(r->bookmark, m->cursor) > 0 ||
+	    stream_id_compare(m->replayed, m->cursor) > 0)
+		return;
+	if (pick(m, 2) == 0)
+		*r = m->saved;
+	else
+		*r = (struct redis_side){.first = r->first, .n = r->first};
+	m->saved = *r;
+}
+
+static void apply_next(struct model *m)
+{
+	for (int i = m->redis.first; i < m->redis.n; i++) {
+		if (stream_id_compare(m->position[i], m->cursor) <= 0)
+			continue;
+		CHECK(applied_up_to(m, m->position[i].seq - 1));
+		m->applied[m->position[i].seq] = true;
+		m->cursor = m->position[i];
+		return;
+	}
+}
+
+static struct standing look(const struct model *m)
+{
+	const struct redis_side *r = &m->redis;
+
+	return (struct standing){.has_group = r->has_group,
+	    .bookmark = r->bookmark,
+	    .replay = r->replay,
+	    .cursor = m->cursor,
+	    .stream_end = r->n > r->first ? m->position[r->n - 1] : STREAM_ID_ZERO};
+}
+
+/* One action; the consumer may die in the middle of the one that writes to both sides. */
+static void consume(struct model *m)
+{
+	struct redis_side *r = &m->redis;
+	struct standing now = look(m);
+	struct position p = position_next(&now);
+
+	switch (p.action) {
+	case POSITION_READ:
+		apply_next(m);
+		if (pick(m, 3) == 0)
+			r->bookmark = m->cursor;
+		break;
+	case POSITION_MAKE_GROUP:
+		r->has_group = true;
+		r->bookmark = STREAM_ID_ZERO;
+		break;
+	case POSITION_RESTART:
+		r->bookmark = STREAM_ID_ZERO;
+		if (pick(m, 3) > 0)
+			m->cursor = STREAM_ID_ZERO;
+		break;
+	case POSITION_ASK:
+		r->bookmark = p.at;
+		r->replay = (struct replay){.asked = true, .ask = p.at};
+		break;
+	case POSITION_AWAIT:
+		break;
+	case POSITION_JUMP:
+		m->cursor = p.at;
+		break;
+	case POSITION_FORGET:
+		r->replay = (struct replay){.asked = false};
+		break;
+	}
+}
+
+static void step(struct model *m)
+{
+	switch (pick(m, 14)) {
+	case 0:
+	case 1:
+	case 2:
+		publish(m);
+		break;
+	case 3:
+		trim(m);
+		break;
+	case 4:
+		answer(m);
+		break;
+	case 5:
+		if (pick(m, 8) == 0)
+			lose_commits(m);
+		break;
+	case 6:
+		if (pick(m, 16) == 0)
+			lose_redis(m);
+		else if (pick(m, 8) == 0)
+			m->saved = m->redis;
+		break;
+	default:
+		consume(m);
+	}
+}
+
+static bool at_rest(const struct model *m)
+{
+	struct standing now = look(m);
+
+	return m->redis.n == m->total && position_next(&now).action == POSITION_READ &&
+	       stream_id_compare(now.cursor, now.stream_end) == 0;
+}
+
+static void run_model(struct model *m)
+{
+	for (int i = 0; i < STEPS; i++)
+		step(m);
+	for (int calm = 0; calm < 2 * MAX_ENTRIES && !at_rest(m); calm++) {
+		if (m->redis.n < m->total)
+			publish(m);
+		answer(m);
+		consume(m);
+	}
+	CHECK(at_rest(m));
+	CHECK(applied_up_to(m, (uint64_t)m->rows));
+}
+
+static void no_row_is_passed_over(void)
+{
+	static struct model m;
+
+	for (int round = 0; round < 500; round++) {
+		memset(&m, 0, sizeof(m));
+		rng_seed(&m.rng, check_seed() + (uint64_t)round);
+		m.tick = 1000;
+		run_model(&m);
+	}
+}
+
+static const struct check checks[] = {
+    {"every row of the table", every_row},
+    {"answers are read strictly", answers_are_read_strictly},
+    {"random histories pass over no row", no_row_is_passed_over},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return check_main("consumer position", checks, argc, argv);
+}

@@ -1,0 +1,214 @@
+/* The effects database goes back to an earlier moment: what it lost is applied again, in order. */
+#include "tests/consumer/stage.h"
+
+#include "tests/support/files.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#define TICK INT64_C(1767225600000)
+#define ASK "ask:" STAGE_CONSUMER
+#define ANSWER "answer:" STAGE_CONSUMER
+#define CURSOR_10 "1767225600000-10"
+
+static void forget_after_10(struct stage *s)
+{
+	world_sql(s->w, "BEGIN; DELETE FROM stage.log WHERE n > 10;"
+			"DELETE FROM effects.inbox WHERE substr(message_id, 2)::int > 10;"
+			"UPDATE effects.cursor SET stream_id = '" CURSOR_10 "'; COMMIT");
+}
+
+/* Everything applied and told; then the database forgets what came after message 10. */
+static struct stage *restored(struct proc **ret_consumer)
+{
+	struct stage *s = stage_open(1);
+
+	stage_add_many(s, TICK, 1, 20);
+	*ret_consumer = stage_consumer(s, NULL, NULL);
+	CHECK(stage_await_effects(s, 20));
+	CHECK(stage_await_bookmark(s, "1767225600000-20"));
+	proc_kill(*ret_consumer, SIGTERM);
+	CHECK_INT(proc_wait(*ret_consumer, STAGE_MS), 0);
+	forget_after_10(s);
+	return s;
+}
+
+static void trim_up_to_15(struct stage *s)
+{
+	stage_redis(s, "XTRIM " STAGE_STREAM " MINID %lld-16", (long long)TICK);
+}
+
+/* What the relay does: everything after the question's cursor again, under one tick. */
+static void play_again(struct stage *s, int64_t tick, int last)
+{
+	stage_add_many(s, tick, 11, last);
+}
+
+static void answer(struct stage *s, const char *to, const char *what)
+{
+	char *text = text_format("%s %s", to, what);
+
+	stage_redis(s, "HSET " STAGE_REPLAY " " ANSWER " %s", text);
+	free(text);
+}
+
+static void what_was_trimmed_comes_again(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	trim_up_to_15(s);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK(stage_await_bookmark(s, CURSOR_10));
+	CHECK(proc_await_log(p, "waiting for the relay", STAGE_MS));
+	/* Were this applied before the others, their order would be broken. */
+	stage_add(s, 0, TICK + 1, 21);
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 21);
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	CHECK(stage_await_cursor(s, "1767225600005-21"));
+	CHECK(stage_await_field(s, ASK, NULL));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	stage_add(s, 0, TICK + 6, 22);
+	CHECK(stage_await_effects(s, 22));
+	stage_check_effects(s, 22);
+	stage_close(s);
+}
+
+static void nothing_was_trimmed(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "none");
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	CHECK(stage_await_field(s, ASK, NULL));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	stage_close(s);
+}
+
+/* The question outlives whoever asked it: the bookmark tells nothing any more. */
+static void killed_while_waiting(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	trim_up_to_15(s);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK(stage_await_bookmark(s, CURSOR_10));
+	proc_restart(p);
+	stage_add(s, 0, TICK + 1, 21);
+	CHECK(stage_await_says(p, "/readyz", "waiting for the relay"));
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 21);
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	stage_close(s);
+}
+
+static void an_answer_to_another_question(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	trim_up_to_15(s);
+	answer(s, "1767225600000-3", "none");
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	answer(s, "1767225600000-4", "1767225600002");
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), 10);
+	/* The tick is announced before its rows are there. */
+	answer(s, CURSOR_10, "1767225600005");
+	stage_add(s, 0, TICK + 1, 21);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	play_again(s, TICK + 5, 21);
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	stage_close(s);
+}
+
+/* The same under the feet of a consumer at work: its next batch finds another cursor. */
+static void restored_while_running(void)
+{
+	struct stage *s = stage_open(1);
+
+	stage_consumer(s, NULL, NULL);
+	stage_add_many(s, TICK, 1, 20);
+	CHECK(stage_await_effects(s, 20));
+	CHECK(stage_await_bookmark(s, "1767225600000-20"));
+	forget_after_10(s);
+	trim_up_to_15(s);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	stage_close(s);
+}
+
+/* The batch in hand was read from a cursor that is no more: only the comparison notices. */
+static void restored_under_a_batch(void)
+{
+	static const char *const args[] = {"--lease", "20s", NULL};
+	struct stage *s = stage_open(1);
+
+	stage_add_many(s, TICK, 1, 20);
+	stage_consumer(s, args, "consumer.before_inbox=sleep(1000)@2");
+	CHECK(stage_await_bookmark(s, "1767225600000-20"));
+	stage_add(s, 0, TICK, 21);
+	CHECK(world_await_int(s->w, 1, STAGE_MS,
+	    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'umavez-consumer/0'"
+	    " AND state = 'idle in transaction' AND query = 'BEGIN'"));
+	forget_after_10(s);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "none");
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	stage_close(s);
+}
+
+/* A database without any memory of this consumer. */
+static void restored_to_nothing(void)
+{
+	struct stage *s = stage_open(1);
+	struct proc *p = stage_consumer(s, NULL, NULL);
+
+	stage_add_many(s, TICK, 1, 20);
+	CHECK(stage_await_bookmark(s, "1767225600000-20"));
+	proc_kill(p, SIGTERM);
+	CHECK_INT(proc_wait(p, STAGE_MS), 0);
+	world_sql(s->w, "TRUNCATE stage.log, effects.inbox, effects.cursor");
+	trim_up_to_15(s);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, "0-0"));
+	stage_redis(s, "HSET " STAGE_REPLAY " " ANSWER " %s", "0-0 1767225600005");
+	stage_add_many(s, TICK + 5, 1, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	stage_close(s);
+}
+
+static const struct check checks[] = {
+    {"what was trimmed comes again", what_was_trimmed_comes_again},
+    {"nothing was trimmed", nothing_was_trimmed},
+    {"killed while waiting", killed_while_waiting},
+    {"an answer to another question", an_answer_to_another_question},
+    {"restored while running", restored_while_running},
+    {"restored under a batch", restored_under_a_batch},
+    {"restored to nothing", restored_to_nothing},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	return check_main("consumer replay", checks, argc, argv);
+}

@@ -1,0 +1,152 @@
+#include "producer/head.h"
+
+#include "tests/support/check.h"
+#include "tests/support/files.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_BODY = 1000 };
+
+static int read_bytes(const char *bytes, size_t len, struct head *ret)
+{
+	const char *detail = NULL;
+	int status = head_read(bytes, len, MAX_BODY, ret, &detail);
+
+	CHECK((status == 0) == (detail == NULL));
+	return status;
+}
+
+/* A POST with these header lines. */
+static int post(const char *lines, struct head *ret)
+{
+	char *text = text_format("POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\n%s\r\n", lines);
+	int status = read_bytes(text, strlen(text), ret);
+
+	free(text);
+	return status;
+}
+
+static int line(const char *request_line)
+{
+	struct head head;
+	char *text = text_format("%s\r\nHost: x\r\n\r\n", request_line);
+	int status = read_bytes(text, strlen(text), &head);
+
+	free(text);
+	return status;
+}
+
+static void the_length_of_the_body(void)
+{
+	struct head head;
+
+	CHECK_INT(post("Content-Length: 0\r\n", &head), 0);
+	CHECK_INT(head.content_length, 0);
+	CHECK_INT(post("content-length:1000 \r\n", &head), 0);
+	CHECK_INT(head.content_length, 1000);
+	CHECK_INT(head.chunked, false);
+	CHECK_INT(post("Transfer-Encoding: chunked\r\n", &head), 0);
+	CHECK_INT(head.content_length, -1);
+	CHECK_INT(head.chunked, true);
+}
+
+static void too_long_is_413(void)
+{
+	struct head head;
+
+	CHECK_INT(post("Content-Length: 1001\r\n", &head), 413);
+	CHECK_INT(post("Content-Length: 5242880\r\nExpect: 100-continue\r\n", &head), 413);
+	CHECK_INT(post("Content-Length: 99999999999999999999999999\r\n", &head), 413);
+}
+
+static void no_length_is_411(void)
+{
+	struct head head;
+
+	CHECK_INT(post("", &head), 411);
+}
+
+static void two_readers_must_agree(void)
+{
+	static const char *const bad[] = {
+	    "Content-Length: 1\r\nContent-Length: 1\r\n",
+	    "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n",
+	    "Content-Length: +1\r\n",
+	    "Content-Length: 0x1\r\n",
+	    "Content-Length: 1, 1\r\n",
+	    "Content-Length:\r\n",
+	    "Content-Length : 1\r\n",
+	    "Content-Length: 1\r\nX: a\r\n b\r\n",
+	    "Content-Length: 1\r\nX: a\nY: b\r\n",
+	    "Content-Length: 1\r\nX: a\rb\r\n",
+	    "Content-Length: 1\r\nno colon\r\n",
+	    "Content-Length: 1\r\n: no name\r\n",
+	};
+	struct head head;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_INT(post(bad[i], &head), 400);
+	CHECK_INT(post("Transfer-Encoding: gzip, chunked\r\n", &head), 501);
+	CHECK_INT(post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", &head), 501);
+	CHECK_INT(line("POST / HTTP/1.0"), 411);
+}
+
+static void a_nul_is_not_text(void)
+{
+	static const char bytes[] = "GET / HTTP/1.1\r\nX: a\0b\r\n\r\n";
+	struct head head;
+
+	CHECK_INT(read_bytes(bytes, sizeof(bytes) - 1, &head), 400);
+}
+
+static void request_lines(void)
+{
+	CHECK_INT(line("GET / HTTP/1.1"), 0);
+	CHECK_INT(line("GET /a?b=%20 HTTP/1.0"), 0);
+	CHECK_INT(line("GET http://host/a HTTP/1.1"), 0);
+	CHECK_INT(line("HEAD / HTTP/1.1"), 0);
+	CHECK_INT(line("GET a HTTP/1.1"), 400);
+	CHECK_INT(line("GET  / HTTP/1.1"), 400);
+	CHECK_INT(line("GET / HTTP/1.1 "), 400);
+	CHECK_INT(line("GET /"), 400);
+	CHECK_INT(line(""), 400);
+	CHECK_INT(line("GET / http/1.1"), 400);
+	CHECK_INT(line("GET / HTTP/2.0"), 505);
+	CHECK_INT(line("CONNECT host:1 HTTP/1.1"), 400);
+	CHECK_INT(line("CONNECT /x HTTP/1.1"), 501);
+	CHECK_INT(line("get / HTTP/1.1"), 501);
+}
+
+static void what_has_no_body(void)
+{
+	static const char text[] = "GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
+	struct head head;
+
+	CHECK_INT(read_bytes(text, sizeof(text) - 1, &head), 400);
+}
+
+static void expectations(void)
+{
+	struct head head;
+
+	CHECK_INT(post("Content-Length: 9\r\nExpect: 100-Continue\r\n", &head), 0);
+	CHECK_INT(post("Content-Length: 9\r\nExpect: coffee\r\n", &head), 417);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+	    {"the length of the body", the_length_of_the_body},
+	    {"B28 too long is 413", too_long_is_413},
+	    {"no length is 411", no_length_is_411},
+	    {"two readers must agree", two_readers_must_agree},
+	    {"a NUL is not text", a_nul_is_not_text},
+	    {"request lines", request_lines},
+	    {"what has no body", what_has_no_body},
+	    {"expectations", expectations},
+	    {NULL, NULL},
+	};
+
+	return check_main("producer head", checks, argc, argv);
+}

@@ -1,0 +1,176 @@
+#include "tests/relay/stack.h"
+
+#include "tests/support/files.h"
+#include "tests/support/http.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_ARGS 64
+
+struct world *stack_open(unsigned shards)
+{
+	struct world *w = world_open(shards);
+
+	witness_install(w);
+	world_sql(w, "INSERT INTO intake.emitter (role_name, source) VALUES ('postgres', 'app')");
+	return w;
+}
+
+void stack_emit(struct world *w, const char *prefix, int n)
+{
+	world_sql(w,
+	    "DO $$ BEGIN FOR i IN 1..%d LOOP PERFORM intake.emit('app', '%s' || i, 'app.told', "
+	    "'app/' || i %% 20, json_build_object('n', i)); COMMIT; END LOOP; END $$",
+	    n, prefix);
+}
+
+static bool is_published(void *ctx)
+{
+	witness_streams(ctx);
+	return world_int(ctx, "SELECT count(*) FROM witness.stream_missing") == 0;
+}
+
+bool stack_await_published(struct world *w, int64_t timeout_ms)
+{
+	if (await(is_published, w, timeout_ms))
+		return true;
+	invariants_broken(w, INVARIANTS_STREAM);
+	return false;
+}
+
+void stack_check(struct world *w, unsigned excused)
+{
+	CHECK(stack_await_published(w, WAIT_MS));
+	CHECK_INT(invariants_broken(w, INVARIANTS_STREAM | excused), 0);
+}
+
+struct proc *stack_relay(struct world *w, const char *const *args, const char *const *env)
+{
+	const char *all[MAX_ARGS] = {
+	    "--poll-interval", "50ms", "--trim-interval", "200ms", "--lease", "1s"};
+	size_t n = 6;
+
+	for (; args != NULL && *args != NULL; args++)
+		all[n++] = *args;
+	all[n] = NULL;
+	return world_relay(w, all, env);
+}
+
+static redisReply *command(struct world *w, const char *fmt, va_list args)
+{
+	redisContext *redis = world_redis(w);
+	redisReply *reply = redisvCommand(redis, fmt, args);
+
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+		die("Redis: %s: %s", fmt, reply ? reply->str : redis->errstr);
+	redisFree(redis);
+	return reply;
+}
+
+void stack_redis(struct world *w, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	freeReplyObject(command(w, fmt, args));
+	va_end(args);
+}
+
+int64_t stack_redis_int(struct world *w, const char *fmt, ...)
+{
+	redisReply *reply;
+	va_list args;
+	int64_t value;
+
+	va_start(args, fmt);
+	reply = command(w, fmt, args);
+	va_end(args);
+	if (reply->type != REDIS_REPLY_INTEGER)
+		die("Redis: %s: not an integer", fmt);
+	value = reply->integer;
+	freeReplyObject(reply);
+	return value;
+}
+
+char *stack_redis_text(struct world *w, const char *fmt, ...)
+{
+	char *text = NULL;
+	redisReply *reply;
+	va_list args;
+
+	va_start(args, fmt);
+	reply = command(w, fmt, args);
+	va_end(args);
+	if (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS)
+		text = text_format("%s", reply->str);
+	freeReplyObject(reply);
+	return text;
+}
+
+char *stack_last_id(struct world *w, unsigned shard)
+{
+	redisContext *redis = world_redis(w);
+	redisReply *info = redisCommand(redis, "XINFO STREAM umavez:purchases:{%u}", shard);
+	char *id = NULL;
+
+	for (size_t i = 0; info && i + 1 < info->elements; i += 2)
+		if (strcmp(info->element[i]->str, "last-generated-id") == 0)
+			id = text_format("%s", info->element[i + 1]->str);
+	freeReplyObject(info);
+	redisFree(redis);
+	return id ? id : text_format("0-0");
+}
+
+double stack_metric(struct proc *relay, const char *series)
+{
+	char *url = text_format("%s/metrics", proc_admin_url(relay));
+	struct http_answer answer;
+	double value = -1;
+	const char *line;
+
+	http_request("GET", url, NULL, NULL, 0, 2000, &answer);
+	for (line = answer.body; line && (line = strstr(line, series)); line++) {
+		if (line == answer.body || line[-1] == '\n') {
+			value = strtod(line + strlen(series), NULL);
+			break;
+		}
+	}
+	http_answer_done(&answer);
+	free(url);
+	return value;
+}
+
+struct wanted {
+	struct proc *relay;
+	const char *series;
+	double at_least;
+};
+
+static bool is_reached(void *ctx)
+{
+	const struct wanted *wanted = ctx;
+
+	return stack_metric(wanted->relay, wanted->series) >= wanted->at_least;
+}
+
+bool stack_await_metric(struct proc *relay, const char *series, double at_least, int64_t timeout_ms)
+{
+	struct wanted wanted = {relay, series, at_least};
+
+	return await(is_reached, &wanted, timeout_ms);
+}
+
+char *stack_readyz(struct proc *relay, int *ret_status)
+{
+	char *url = text_format("%s/readyz", proc_admin_url(relay)), *body;
+	struct http_answer answer;
+
+	http_request("GET", url, NULL, NULL, 0, 2000, &answer);
+	body = text_format("%s", answer.body ? answer.body : "");
+	*ret_status = answer.status;
+	http_answer_done(&answer);
+	free(url);
+	return body;
+}

@@ -1,0 +1,45 @@
+/*
+ * stack.h - what the relay's tests share: a world whose outbox is written by intake.emit(), and the
+ * question whether its streams are what they should be.
+ */
+#ifndef UMAVEZ_TESTS_RELAY_STACK_H
+#define UMAVEZ_TESTS_RELAY_STACK_H
+
+#include "tests/support/check.h"
+#include "tests/support/invariants.h"
+#include "tests/support/world.h"
+
+#define WAIT_MS 30000
+
+/* Migrated, with the witness; the tests' own role may emit as "app". */
+struct world *stack_open(unsigned shards);
+
+/* n rows in a transaction each, over some twenty subjects; message ids <prefix>1 ... */
+void stack_emit(struct world *w, const char *prefix, int n);
+
+/* Until every outbox row is in its stream. */
+bool stack_await_published(struct world *w, int64_t timeout_ms);
+
+/* Published, and every invariant of the streams holds but those that `excused` names. */
+void stack_check(struct world *w, unsigned excused);
+
+/* A relay with fast intervals, and these arguments on top (NULL: none). */
+struct proc *stack_relay(struct world *w, const char *const *args, const char *const *env);
+
+/* One Redis command on a connection of its own; dies on an error reply. "%" as redisCommand(). */
+void stack_redis(struct world *w, const char *fmt, ...);
+int64_t stack_redis_int(struct world *w, const char *fmt, ...);
+char *stack_redis_text(struct world *w, const char *fmt, ...); /* malloc'd; NULL for nil */
+
+/* last-generated-id of a shard's stream; malloc'd. */
+char *stack_last_id(struct world *w, unsigned shard);
+
+/* A metric of the relay: the first line that begins with this; -1: there is none. */
+double stack_metric(struct proc *relay, const char *series);
+bool stack_await_metric(
+    struct proc *relay, const char *series, double at_least, int64_t timeout_ms);
+
+/* The body of GET /readyz; malloc'd. */
+char *stack_readyz(struct proc *relay, int *ret_status);
+
+#endif

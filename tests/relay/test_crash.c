@@ -1,0 +1,260 @@
+/* Killed at every named point, stopped and continued, cut off from PostgreSQL: the streams show
+ * nothing. */
+#include "common/clock.h"
+#include "tests/relay/stack.h"
+#include "tests/support/files.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KILLS 50
+
+static void emit_round(struct world *w, const char *point, int round)
+{
+	char *prefix = text_format("%s-%d-", point, round);
+
+	stack_emit(w, prefix, 3);
+	/* And one transaction that several appends are needed for. */
+	world_sql(w,
+	    "SELECT intake.emit('app', '%sx' || g, 't', 'app/' || g, '{}') "
+	    "FROM generate_series(1, 9) AS g; NOTIFY umavez_outbox",
+	    prefix);
+	free(prefix);
+}
+
+/* Rows keep coming until the relay has died of them. */
+static bool dies(struct world *w, struct proc *relay, const char *point, int *round)
+{
+	for (int64_t until_ms = now_ms() + WAIT_MS; now_ms() < until_ms; sleep_ms(20)) {
+		if (!proc_alive(relay))
+			return true;
+		emit_round(w, point, ++*round);
+	}
+	fprintf(stderr, "%s was not reached\n", point);
+	return false;
+}
+
+/* One relay after another dies at this point, at one of its first visits. */
+static void die_at(const char *point, const char *const *args)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = NULL;
+	struct rng rng;
+	int round = 0;
+
+	rng_seed(&rng, check_seed());
+	stack_redis(w, "XGROUP CREATE umavez:purchases:{0} g 0 MKSTREAM");
+	for (int i = 0; i < KILLS; i++) {
+		char *fault = text_format(
+		    "UMAVEZ_FAILPOINTS=%s=crash@%d", point, (int)(rng_next(&rng) % 3) + 1);
+		const char *const env[] = {fault, NULL};
+
+		emit_round(w, point, ++round);
+		if (relay == NULL) {
+			relay = stack_relay(w, args, env);
+		} else {
+			proc_set_env(relay, env);
+			proc_restart(relay);
+		}
+		free(fault);
+		CHECK(dies(w, relay, point, &round));
+	}
+	proc_set_env(relay, NULL);
+	proc_restart(relay);
+	stack_check(w, 0);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE from_tick IS NOT NULL"), 0);
+	world_close(w);
+}
+
+static const char *const alone[] = {
+    "--lease-off", "--append-batch", "4", "--trim-interval", "10ms", NULL};
+
+static void before_tick(void)
+{
+	die_at("relay.before_tick", alone);
+}
+
+static void after_tick(void)
+{
+	die_at("relay.after_tick", alone);
+}
+
+static void mid_tick(void)
+{
+	die_at("relay.mid_tick", alone);
+}
+
+static void before_append(void)
+{
+	die_at("relay.before_append", alone);
+}
+
+static void after_append(void)
+{
+	die_at("relay.after_append", alone);
+}
+
+static void before_trim(void)
+{
+	die_at("relay.before_trim", alone);
+}
+
+/* An error instead of a crash: the session is torn down, the process goes on. */
+static void errors_on_the_way(void)
+{
+	struct world *w = stack_open(2);
+	struct proc *relay = stack_relay(w, alone,
+	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.before_tick=error%0.05;"
+				  "relay.after_tick=error%0.05;relay.mid_tick=error%0.2;"
+				  "relay.before_append=error%0.1;relay.after_append=error%0.1",
+		NULL});
+
+	for (int i = 0; i < 30; i++)
+		emit_round(w, "e", i);
+	stack_check(w, 0);
+	CHECK(proc_alive(relay));
+	world_close(w);
+}
+
+static bool other_has_it(void *ctx)
+{
+	return stack_metric(ctx, "umavez_leases_held ") == 1;
+}
+
+/* The one that holds the shard is stopped past its lease, in the middle of whatever it does. */
+static void stopped_past_its_lease(void)
+{
+	const char *const args[] = {"--append-batch", "4", NULL};
+	struct world *w = stack_open(1);
+	struct proc *relays[2] = {stack_relay(w, args, NULL), NULL};
+	int holder = 0;
+
+	CHECK(await(other_has_it, relays[0], WAIT_MS));
+	relays[1] = stack_relay(w, args, NULL);
+	for (int round = 0; round < 4; round++) {
+		emit_round(w, "a", round);
+		proc_kill(relays[holder], SIGSTOP);
+		emit_round(w, "b", round);
+		CHECK(stack_await_published(w, WAIT_MS));
+		CHECK(await(other_has_it, relays[!holder], WAIT_MS));
+		emit_round(w, "c", round);
+		proc_kill(relays[holder], SIGCONT);
+		emit_round(w, "d", round);
+		holder = !holder;
+	}
+	stack_check(w, 0);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE from_tick IS NOT NULL"), 0);
+	world_close(w);
+}
+
+/* Stopped between the tick and its rows, with no lease to tell it that others went on. */
+static void zombie_in_mid_tick(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *zombie;
+
+	emit_round(w, "a", 0);
+	zombie = stack_relay(w, alone,
+	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=sleep(3000)@1", NULL});
+	stack_relay(w, alone, NULL);
+	for (int i = 1; i < 20; i++)
+		emit_round(w, "a", i);
+	CHECK(stack_await_published(w, WAIT_MS));
+	emit_round(w, "b", 0);
+	stack_check(w, 0);
+	CHECK(proc_await_ready(zombie, WAIT_MS));
+	world_close(w);
+}
+
+static void postgresql_goes_away(void)
+{
+	struct world *w = stack_open(2);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	for (int i = 0; i < 4; i++) {
+		emit_round(w, "a", i);
+		world_pg_stop(w, "immediate");
+		world_pg_start(w);
+		emit_round(w, "b", i);
+		stack_check(w, 0);
+	}
+	CHECK(proc_alive(relay));
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	world_close(w);
+}
+
+static void sessions_are_terminated(void)
+{
+	struct world *w = stack_open(2);
+
+	stack_relay(w, NULL, NULL);
+	for (int i = 0; i < 20; i++) {
+		emit_round(w, "a", i);
+		world_sql(w, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+			     "WHERE application_name LIKE 'umavez-relay%%'");
+	}
+	stack_check(w, 0);
+	world_close(w);
+}
+
+static void another_cluster(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay;
+
+	world_sql(w, "UPDATE intake.setting SET system_identifier = 1");
+	relay = stack_relay(w, NULL, (const char *const[]){"UMAVEZ_FAILPOINTS=", NULL});
+	CHECK_INT(proc_wait(relay, WAIT_MS), 3);
+	CHECK(proc_log_has(relay, "umavez rebase"));
+	world_close(w);
+}
+
+/* The last tick has seen transactions that this cluster has not had yet. */
+static void broken_history(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay;
+
+	world_sql(w, "INSERT INTO intake.tick (shard, previous_tick, tick, snapshot) "
+		     "VALUES (0, 1, 2, '9000000:9000000:')");
+	relay = stack_relay(w, NULL, (const char *const[]){"UMAVEZ_FAILPOINTS=", NULL});
+	CHECK_INT(proc_wait(relay, WAIT_MS), 3);
+	CHECK(proc_log_has(relay, "do not follow"));
+	world_close(w);
+}
+
+static void floor_is_lifted(void)
+{
+	struct world *w = stack_open(1);
+
+	stack_relay(w, NULL, NULL);
+	CHECK(world_await_int(w, 1, WAIT_MS,
+	    "SELECT (xid_floor > '0' AND xid_floor <= "
+	    "pg_snapshot_xmin(pg_current_snapshot()))::int "
+	    "FROM intake.setting"));
+	world_close(w);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+	    {"killed before a tick", before_tick},
+	    {"killed after a tick", after_tick},
+	    {"killed in the middle of a tick", mid_tick},
+	    {"killed before an append", before_append},
+	    {"B34 killed after an append", after_append},
+	    {"killed before a trim", before_trim},
+	    {"errors on the way", errors_on_the_way},
+	    {"P8 stopped past its lease, and continued", stopped_past_its_lease},
+	    {"P8 a zombie in the middle of a tick", zombie_in_mid_tick},
+	    {"PostgreSQL crashes", postgresql_goes_away},
+	    {"B37 sessions are terminated", sessions_are_terminated},
+	    {"another cluster: exit 3", another_cluster},
+	    {"a history that does not follow: exit 3", broken_history},
+	    {"the floor of transaction ids is lifted", floor_is_lifted},
+	    {NULL, NULL},
+	};
+	return check_main("relay crash", checks, argc, argv);
+}

@@ -1,0 +1,173 @@
+/*
+ * schema/roles.sql: what each service's login role may do, and may not (DESIGN.md, section 10).
+ */
+#include "tests/schema/notes.h"
+#include "tests/support/check.h"
+#include "tests/support/files.h"
+#include "tests/support/world.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct world *world;
+
+struct right {
+	const char *sql;
+	bool allowed;
+};
+
+static void check_right(PGconn *conn, const struct right *right)
+{
+	PGresult *res;
+	const char *sqlstate;
+	char found[200];
+
+	PQclear(PQexec(conn, "BEGIN"));
+	res = PQexec(conn, right->sql);
+	sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+	snprintf(found, sizeof(found), "%s: %s", sqlstate ? sqlstate : "", right->sql);
+	PQclear(res);
+	PQclear(PQexec(conn, "ROLLBACK"));
+	char *wanted = text_format("%s: %s", right->allowed ? "" : "42501", right->sql);
+	CHECK_STR(found, wanted);
+	free(wanted);
+}
+
+static void check_all(const char *url, const struct right *rights)
+{
+	PGconn *conn = PQconnectdb(url);
+
+	CHECK(PQstatus(conn) == CONNECTION_OK);
+	for (; rights->sql; rights++)
+		check_right(conn, rights);
+	PQfinish(conn);
+}
+
+static void check_producer(void)
+{
+	static const struct right rights[] = {
+	    {"SELECT intake.receive('{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}',"
+	     "'{}','{}','{}','{}','{}','{}','{}','{}','{}','{}','{}')",
+		true},
+	    {"SELECT version FROM intake.migration", true},
+	    {"SELECT shards FROM intake.setting", true},
+	    {"NOTIFY umavez_outbox", true},
+	    {"SELECT FROM effects.inbox", false},
+	    {"SELECT FROM effects.entitlement", false},
+	    {"SELECT FROM effects.migration", false},
+	    {"INSERT INTO intake.notification DEFAULT VALUES", false},
+	    {"UPDATE intake.purchase SET version = 0", false},
+	    {"DELETE FROM intake.outbox", false},
+	    {"SELECT FROM intake.tick", false},
+	    {"UPDATE intake.setting SET shards = 1", false},
+	    {NULL, false},
+	};
+
+	check_all(world_producer_url(world), rights);
+}
+
+static void check_relay(void)
+{
+	static const struct right rights[] = {
+	    {"SELECT FROM intake.outbox", true},
+	    {"INSERT INTO intake.tick (shard, previous_tick, tick, snapshot)"
+	     " VALUES (0, 1, 2, pg_current_snapshot())",
+		true},
+	    {"SELECT FROM intake.tick_window(0::smallint, 1)", true},
+	    {"UPDATE intake.shard_lease SET holder = 'me'", true},
+	    {"UPDATE intake.setting SET xid_floor = '0'", true},
+	    {"INSERT INTO intake.stream_group (shard, name) VALUES (0, 'g')", true},
+	    {"LISTEN umavez_outbox", true},
+	    {"SELECT system_identifier FROM pg_control_system()", true},
+	    {"UPDATE intake.purchase SET version = 0", false},
+	    {"INSERT INTO intake.notification DEFAULT VALUES", false},
+	    {"SELECT FROM intake.notification", false},
+	    {"UPDATE intake.outbox SET type = ''", false},
+	    {"DELETE FROM intake.outbox", false},
+	    {"UPDATE intake.tick SET tick = 9", false},
+	    {"UPDATE intake.setting SET shards = 1", false},
+	    {"SELECT intake.emit('a', 'b', 'c', 'd', '{}')", false},
+	    {"SELECT FROM effects.inbox", false},
+	    {NULL, false},
+	};
+
+	check_all(world_relay_url(world), rights);
+}
+
+static void check_consumer(void)
+{
+	static const struct right rights[] = {
+	    {"INSERT INTO effects.cursor (consumer, shard) VALUES ('c', 0)", true},
+	    {"SELECT effects.apply_batch('c', 'i', 0::smallint, '0-0', '1-1',"
+	     " 'effects.apply_purchase(json)', '{}', '{}', '{}', '{}', '{}', '{}', now(), '{}')",
+		true},
+	    {"SELECT FROM effects.migration", true},
+	    {"SELECT shards FROM effects.setting", true},
+	    {"UPDATE effects.setting SET shards = 1", false},
+	    {"DELETE FROM effects.ledger", false},
+	    {"UPDATE effects.ledger SET amount_minor = 0", false},
+	    {"SELECT FROM intake.purchase", false},
+	    {"SELECT FROM intake.outbox", false},
+	    {"SELECT FROM intake.setting", false},
+	    {"SELECT intake.emit('a', 'b', 'c', 'd', '{}')", false},
+	    {NULL, false},
+	};
+
+	check_all(world_consumer_url(world), rights);
+}
+
+static void check_operator(void)
+{
+	static const struct right rights[] = {
+	    {"SELECT FROM intake.notification", true},
+	    {"SELECT FROM intake.outbox", true},
+	    {"SELECT FROM effects.inbox", true},
+	    {"SELECT FROM effects.cursor", true},
+	    {"UPDATE intake.purchase SET version = 0", false},
+	    {"DELETE FROM effects.inbox", false},
+	    {"SELECT intake.emit('a', 'b', 'c', 'd', '{}')", false},
+	    {NULL, false},
+	};
+
+	check_all(world_operator_url(world), rights);
+}
+
+/* Whoever is none of these sees nothing. */
+static void check_stranger(void)
+{
+	static const struct right rights[] = {
+	    {"SELECT FROM intake.notification", false},
+	    {"SELECT FROM effects.inbox", false},
+	    {"SELECT intake.shard_of('a', 'b')", false},
+	    {NULL, false},
+	};
+	const char *const keywords[] = {"dbname", "user", NULL};
+	const char *const values[] = {world_admin_url(world), "stranger", NULL};
+	PGconn *conn;
+
+	world_sql(world, "CREATE ROLE stranger LOGIN");
+	conn = PQconnectdbParams(keywords, values, 1);
+	CHECK(PQstatus(conn) == CONNECTION_OK);
+	for (const struct right *r = rights; r->sql; r++)
+		check_right(conn, r);
+	PQfinish(conn);
+}
+
+static const struct check checks[] = {
+    {"the producer receives, and reads no effects", check_producer},
+    {"the relay ticks, and writes no purchase", check_relay},
+    {"the consumer applies, and touches no intake", check_consumer},
+    {"the operator reads", check_operator},
+    {"anybody else does nothing", check_stranger},
+    {NULL, NULL},
+};
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	world = world_open(2);
+	status = check_main("schema roles", checks, argc, argv);
+	world_close(world);
+	return status;
+}

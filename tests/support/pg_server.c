@@ -1,0 +1,192 @@
+#include "tests/support/pg_server.h"
+
+#include "tests/support/files.h"
+#include "tests/support/proc.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define START_MS 60000
+#define STOP_MS 30000
+
+/*
+ * Only processes die in these tests, never the machine: what a backend wrote is in the page cache
+ * and survives, so fsync buys nothing.  Everything that makes a commit wait stays as in production.
+ */
+static const char settings[] = "listen_addresses = ''\n"
+			       "max_connections = 100\n"
+			       "wal_level = replica\n"
+			       "fsync = off\n"
+			       "dynamic_shared_memory_type = mmap\n"
+			       "log_line_prefix = '%m [%p] %u %a '\n"
+			       "log_lock_waits = on\n";
+
+struct pg_server {
+	char *dir;
+	char *log;
+	char *ping_url;
+	struct proc *proc;
+};
+
+/* initdb and postgres refuse to run as root. */
+static struct proc_user server_user(void)
+{
+	const struct passwd *pw;
+
+	if (geteuid() != 0)
+		return (struct proc_user){geteuid(), getegid()};
+	pw = getpwnam("postgres");
+	if (pw == NULL)
+		die("running as root, and there is no user postgres");
+	return (struct proc_user){pw->pw_uid, pw->pw_gid};
+}
+
+static void run(const char *const *argv, const char *log, const struct proc_user *user)
+{
+	struct proc_spec spec = {.argv = argv, .log = log, .user = user};
+	int status = proc_run(&spec, START_MS);
+
+	if (status == 0)
+		return;
+	file_print_tail(log, 4000);
+	die("%s: exit status %d", argv[0], status);
+}
+
+static void append(const char *path, const char *text)
+{
+	FILE *f = fopen(path, "ae");
+
+	if (f == NULL || fputs(text, f) < 0 || fclose(f) != 0)
+		die("cannot append to %s: %s", path, strerror(errno));
+}
+
+static void make_template(const char *path, const char *log, const struct proc_user *user)
+{
+	char *dir = text_format("%s.XXXXXX", path), *conf;
+	const char *const initdb[] = {PG_BIN_DIR "/initdb", "--pgdata", dir, "--username",
+	    "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync",
+	    "--no-instructions", NULL};
+
+	if (mkdtemp(dir) == NULL || chown(dir, user->uid, user->gid) < 0)
+		die("cannot make %s: %s", dir, strerror(errno));
+	run(initdb, log, user);
+	conf = text_format("%s/postgresql.conf", dir);
+	append(conf, settings);
+	/* Of several programs that got here at once, one wins and the others use its work. */
+	if (rename(dir, path) < 0) {
+		if (errno != EEXIST && errno != ENOTEMPTY)
+			die("cannot rename %s: %s", dir, strerror(errno));
+		tree_remove(dir);
+	}
+	free(conf);
+	free(dir);
+}
+
+/* Settings are part of the name, so that an older checkout's template is not taken for ours. */
+static char *template_path(const struct proc_user *user)
+{
+	unsigned hash = 5381;
+
+	for (const char *c = settings; *c != '\0'; c++)
+		hash = hash * 33 + (unsigned char)*c;
+	return text_format(
+	    "%s/umavez-pg-" PG_VERSION "-%u-%08x", temp_root(), (unsigned)user->uid, hash);
+}
+
+static void copy_template(const char *dir, const char *log, const struct proc_user *user)
+{
+	char *path = template_path(user);
+	const char *const cp[] = {"cp", "-a", "--reflink=auto", path, dir, NULL};
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		make_template(path, log, user);
+	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != user->uid)
+		die("%s is not a directory of the server's user", path);
+	run(cp, log, NULL);
+	free(path);
+}
+
+static struct proc *server_proc(const char *dir, const char *log, const struct proc_user *user)
+{
+	const char *const argv[] = {PG_BIN_DIR "/postgres", "-D", dir, "-k", dir, NULL};
+	/* SIGQUIT: an immediate shutdown also ends the backends and frees shared memory. */
+	struct proc_spec spec = {.argv = argv, .log = log, .user = user, .death_signal = SIGQUIT};
+
+	return proc_new(&spec);
+}
+
+struct pg_server *pg_server_new(const char *dir, const char *log)
+{
+	struct proc_user user = server_user();
+	struct pg_server *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		die("out of memory");
+	if (strlen(dir) + sizeof("/.s.PGSQL.5432") > sizeof(((struct sockaddr_un *)0)->sun_path))
+		die("%s is too long a path for a socket: set TMPDIR to a shorter one", dir);
+	copy_template(dir, log, &user);
+	s->dir = text_format("%s", dir);
+	s->log = text_format("%s", log);
+	s->ping_url = pg_server_url(s, "postgres");
+	s->proc = server_proc(dir, log, &user);
+	return s;
+}
+
+static bool answers(void *ctx)
+{
+	struct pg_server *s = ctx;
+
+	return !proc_alive(s->proc) || PQping(s->ping_url) == PQPING_OK;
+}
+
+void pg_server_start(struct pg_server *s)
+{
+	proc_start(s->proc);
+	if (await(answers, s, START_MS) && proc_alive(s->proc))
+		return;
+	file_print_tail(s->log, 4000);
+	die("PostgreSQL did not start");
+}
+
+void pg_server_stop(struct pg_server *s, const char *mode)
+{
+	int sig = SIGINT;
+
+	if (strcmp(mode, "immediate") == 0)
+		sig = SIGQUIT;
+	else if (strcmp(mode, "smart") == 0)
+		sig = SIGTERM;
+	else if (strcmp(mode, "fast") != 0)
+		die("no such mode: %s", mode);
+	proc_stop(s->proc, sig, STOP_MS);
+}
+
+void pg_server_free(struct pg_server *s)
+{
+	if (s == NULL)
+		return;
+	pg_server_stop(s, "immediate");
+	proc_free(s->proc);
+	free(s->dir);
+	free(s->log);
+	free(s->ping_url);
+	free(s);
+}
+
+pid_t pg_server_pid(const struct pg_server *s)
+{
+	return proc_pid(s->proc);
+}
+
+char *pg_server_url(const struct pg_server *s, const char *role)
+{
+	return text_format("postgresql://%s@/postgres?host=%s&port=5432", role, s->dir);
+}

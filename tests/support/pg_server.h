@@ -1,0 +1,25 @@
+/*
+ * pg_server.h - one private PostgreSQL server on a unix socket.
+ *
+ * initdb is run once a machine, user and version: its result is a template under $TMPDIR that every
+ * server starts from.  As root, the server runs as the user postgres.
+ */
+#ifndef UMAVEZ_TESTS_PG_SERVER_H
+#define UMAVEZ_TESTS_PG_SERVER_H
+
+#include <sys/types.h>
+
+struct pg_server;
+
+/* dir must not exist: it becomes data and socket directory. log is appended to. Not yet running. */
+struct pg_server *pg_server_new(const char *dir, const char *log);
+void pg_server_free(struct pg_server *s); /* stops it; NULL is fine */
+
+void pg_server_start(struct pg_server *s);                  /* returns when it takes connections */
+void pg_server_stop(struct pg_server *s, const char *mode); /* "smart", "fast", "immediate" */
+pid_t pg_server_pid(const struct pg_server *s);
+
+/* The only database, as this role (no password). malloc'd. */
+char *pg_server_url(const struct pg_server *s, const char *role);
+
+#endif

@@ -1,0 +1,144 @@
+#include "tests/support/redis_server.h"
+
+#include "tests/support/files.h"
+#include "tests/support/proc.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define START_MS 30000
+#define STOP_MS 10000
+#define ACL_FILE UMAVEZ_SOURCE_DIR "/schema/redis.acl"
+
+struct redis_server {
+	char *dir;
+	char *log;
+	char *socket;
+	struct proc *proc;
+};
+
+struct redis_server *redis_server_new(const char *dir, const char *log)
+{
+	struct redis_server *s = calloc(1, sizeof(*s));
+
+	if (s == NULL)
+		die("out of memory");
+	if (mkdir(dir, 0700) < 0)
+		die("cannot make %s: %s", dir, strerror(errno));
+	s->dir = text_format("%s", dir);
+	s->log = text_format("%s", log);
+	s->socket = text_format("%s/redis.sock", dir);
+	const char *const argv[] = {"redis-server", "--port", "0", "--unixsocket", s->socket,
+	    "--dir", dir, "--save", "", "--appendonly", "no", "--enable-debug-command", "local",
+	    "--aclfile", ACL_FILE, NULL};
+	struct proc_spec spec = {.argv = argv, .log = log};
+	s->proc = proc_new(&spec);
+	return s;
+}
+
+void redis_server_free(struct redis_server *s)
+{
+	if (s == NULL)
+		return;
+	proc_free(s->proc);
+	free(s->dir);
+	free(s->log);
+	free(s->socket);
+	free(s);
+}
+
+redisContext *redis_server_connect(const struct redis_server *s)
+{
+	redisContext *c = redisConnectUnix(s->socket);
+
+	if (c == NULL || c->err)
+		die("cannot connect to Redis: %s", c ? c->errstr : "out of memory");
+	return c;
+}
+
+/* LOADING is an error reply, so that a long load counts as not yet. */
+static bool answers(void *ctx)
+{
+	struct redis_server *s = ctx;
+	redisContext *c = redisConnectUnix(s->socket);
+	redisReply *reply = NULL;
+	bool done;
+
+	if (c != NULL && !c->err)
+		reply = redisCommand(c, "PING");
+	done = reply != NULL && reply->type == REDIS_REPLY_STATUS;
+	freeReplyObject(reply);
+	if (c != NULL)
+		redisFree(c);
+	return done || !proc_alive(s->proc);
+}
+
+static void forget(const struct redis_server *s)
+{
+	char *rdb = text_format("%s/dump.rdb", s->dir);
+	char *aof = text_format("%s/appendonlydir", s->dir);
+
+	unlink(rdb);
+	tree_remove(aof);
+	free(rdb);
+	free(aof);
+}
+
+/* The file has them switched off, since it cannot hold anybody's passwords. */
+static void switch_users_on(const struct redis_server *s)
+{
+	static const char *const users[] = {"umavez_relay", "umavez_consumer", "umavez_operator"};
+	redisContext *c = redis_server_connect(s);
+
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
+		redisReply *reply = redisCommand(c, "ACL SETUSER %s on >%s", users[i], users[i]);
+
+		if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+			die("ACL SETUSER %s: %s", users[i], reply ? reply->str : c->errstr);
+		freeReplyObject(reply);
+	}
+	redisFree(c);
+}
+
+void redis_server_start(struct redis_server *s, bool keep_data)
+{
+	if (!keep_data)
+		forget(s);
+	proc_start(s->proc);
+	if (!await(answers, s, START_MS) || !proc_alive(s->proc)) {
+		file_print_tail(s->log, 4000);
+		die("Redis did not start");
+	}
+	switch_users_on(s);
+}
+
+void redis_server_stop(struct redis_server *s, bool save)
+{
+	redisContext *c;
+
+	if (save) {
+		c = redis_server_connect(s);
+		freeReplyObject(redisCommand(c, "SHUTDOWN SAVE"));
+		redisFree(c);
+		if (proc_wait(s->proc, STOP_MS) != 0)
+			die("Redis did not save and stop");
+		return;
+	}
+	proc_stop(s->proc, SIGKILL, STOP_MS);
+}
+
+pid_t redis_server_pid(const struct redis_server *s)
+{
+	return proc_pid(s->proc);
+}
+
+char *redis_server_url(const struct redis_server *s, const char *user)
+{
+	if (user == NULL)
+		return text_format("unix://%s?db=0", s->socket);
+	return text_format("unix://%s:%s@%s?db=0", user, user, s->socket);
+}

@@ -1,0 +1,198 @@
+#include "tests/support/witness.h"
+
+#include "support_text.h"
+#include "tests/support/files.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAGE "2000"
+
+void witness_install(struct world *w)
+{
+	world_sql(w, "%s", tests_support_sql_witness_sql);
+	world_sql(w, "%s", tests_support_sql_invariants_sql);
+}
+
+/* A COPY in the text format: columns are added one by one, rows ended. */
+struct copy {
+	PGconn *conn;
+	FILE *row;
+	char *text;
+	size_t len;
+	bool first;
+};
+
+static void copy_begin(struct copy *c, struct world *w, const char *table)
+{
+	char *sql = text_format("COPY %s FROM STDIN", table);
+
+	c->conn = world_pg(w);
+	PQclear(PQexec(c->conn, sql));
+	c->row = open_memstream(&c->text, &c->len);
+	c->first = true;
+	free(sql);
+}
+
+static void copy_column(struct copy *c, const char *s, size_t len)
+{
+	if (!c->first)
+		fputc('\t', c->row);
+	c->first = false;
+	if (s == NULL)
+		fputs("\\N", c->row);
+	for (size_t i = 0; s != NULL && i < len; i++) {
+		if (s[i] == '\\' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')
+			fputc('\\', c->row);
+		fputc(s[i], c->row);
+	}
+}
+
+static void copy_text(struct copy *c, const char *s)
+{
+	copy_column(c, s, s ? strlen(s) : 0);
+}
+
+static void copy_int(struct copy *c, int64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, value);
+	copy_text(c, text);
+}
+
+static void copy_row(struct copy *c)
+{
+	fputc('\n', c->row);
+	fflush(c->row);
+	if (PQputCopyData(c->conn, c->text, (int)c->len) != 1)
+		die("COPY: %s", PQerrorMessage(c->conn));
+	rewind(c->row);
+	c->first = true;
+}
+
+static void copy_end(struct copy *c)
+{
+	PGresult *res;
+
+	if (PQputCopyEnd(c->conn, NULL) != 1)
+		die("COPY: %s", PQerrorMessage(c->conn));
+	res = PQgetResult(c->conn);
+	if (PQresultStatus(res) != PGRES_COMMAND_OK)
+		die("COPY: %s", PQerrorMessage(c->conn));
+	PQclear(res);
+	PQfinish(c->conn);
+	fclose(c->row);
+	free(c->text);
+}
+
+void witness_answers(struct world *w, const struct load *l)
+{
+	struct copy c;
+
+	copy_begin(&c, w, "witness.answered");
+	for (int i = 0; i < load_count(l); i++) {
+		const struct load_item *item = load_at(l, i);
+
+		if (item->accepted + item->duplicates == 0)
+			continue;
+		copy_text(&c, load_store_name(item->store));
+		copy_text(&c, item->notification_id);
+		copy_int(&c, item->sends);
+		copy_int(&c, item->accepted);
+		copy_int(&c, item->duplicates);
+		copy_row(&c);
+	}
+	copy_end(&c);
+}
+
+/* The value of a field in the flat name, value, ... array of an entry. */
+static const redisReply *field(const redisReply *fields, const char *name)
+{
+	for (size_t i = 0; i + 1 < fields->elements; i += 2)
+		if (strcmp(fields->element[i]->str, name) == 0)
+			return fields->element[i + 1];
+	return NULL;
+}
+
+static void copy_entry(struct copy *c, unsigned shard, int64_t place, const redisReply *entry)
+{
+	static const char *const names[] = {
+	    "source", "id", "type", "subject", "time", "traceparent", "data"};
+	const char *id = entry->element[0]->str, *dash = strchr(id, '-');
+
+	copy_int(c, shard);
+	copy_int(c, place);
+	copy_column(c, id, (size_t)(dash - id));
+	copy_text(c, dash + 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const redisReply *value = field(entry->element[1], names[i]);
+
+		copy_column(c, value ? value->str : NULL, value ? (size_t)value->len : 0);
+	}
+	copy_row(c);
+}
+
+static void copy_stream(struct copy *c, redisContext *redis, unsigned shard)
+{
+	char after[64] = "-";
+	int64_t place = 0;
+	redisReply *page;
+
+	for (;;) {
+		page = redisCommand(
+		    redis, "XRANGE umavez:purchases:{%u} %s + COUNT " PAGE, shard, after);
+		if (page == NULL || page->type != REDIS_REPLY_ARRAY)
+			die("XRANGE: %s", page && page->str ? page->str : redis->errstr);
+		if (page->elements == 0)
+			break;
+		for (size_t i = 0; i < page->elements; i++)
+			copy_entry(c, shard, place++, page->element[i]);
+		snprintf(after, sizeof(after), "(%s",
+		    page->element[page->elements - 1]->element[0]->str);
+		freeReplyObject(page);
+	}
+	freeReplyObject(page);
+}
+
+static unsigned shard_count(struct world *w)
+{
+	return (unsigned)world_int(w, "SELECT shards FROM intake.setting");
+}
+
+int64_t witness_entries_added(struct world *w)
+{
+	unsigned shards = shard_count(w);
+	redisContext *redis = world_redis(w);
+	int64_t added = 0;
+
+	for (unsigned shard = 0; shard < shards; shard++) {
+		redisReply *info = redisCommand(redis, "XINFO STREAM umavez:purchases:{%u}", shard);
+		const redisReply *value = NULL;
+
+		/* No such key: nothing was ever added. */
+		if (info != NULL && info->type == REDIS_REPLY_ARRAY)
+			value = field(info, "entries-added");
+		added += value ? value->integer : 0;
+		freeReplyObject(info);
+	}
+	redisFree(redis);
+	return added;
+}
+
+void witness_streams(struct world *w)
+{
+	unsigned shards = shard_count(w);
+	redisContext *redis = world_redis(w);
+	struct copy c;
+
+	world_sql(w, "TRUNCATE witness.entry");
+	copy_begin(&c, w, "witness.entry");
+	for (unsigned shard = 0; shard < shards; shard++)
+		copy_stream(&c, redis, shard);
+	copy_end(&c);
+	redisFree(redis);
+}

@@ -1,0 +1,51 @@
+/*
+ * world_private.h - what the files behind world.h share.
+ */
+#ifndef UMAVEZ_TESTS_WORLD_PRIVATE_H
+#define UMAVEZ_TESTS_WORLD_PRIVATE_H
+
+#include "tests/support/janitor.h"
+#include "tests/support/pg_server.h"
+#include "tests/support/redis_server.h"
+#include "tests/support/signer.h"
+#include "tests/support/world.h"
+
+#include <pthread.h>
+
+enum world_role { ROLE_ADMIN, ROLE_PRODUCER, ROLE_RELAY, ROLE_CONSUMER, ROLE_OPERATOR, ROLE_COUNT };
+
+#define WORLD_MAX_SERVICES 64
+
+struct service {
+	struct proc *proc;
+	int reserved;        /* the socket that keeps its admin port for it */
+	int reserved_listen; /* the same for what a producer listens on; 0: none */
+};
+
+struct world {
+	char *dir;
+	struct janitor janitor;
+	struct pg_server *pg;
+	struct redis_server *redis;
+	char *urls[ROLE_COUNT];
+	char *redis_urls[ROLE_COUNT];
+	struct signer *signer;
+	int n_services;
+	struct service services[WORLD_MAX_SERVICES];
+
+	pthread_mutex_t sql_lock; /* world_sql() and the like may come from any thread */
+	PGconn *sql;              /* NULL until needed and after the server went away */
+};
+
+/* Forget the session; the next statement opens one. */
+void world_sql_reset(struct world *w);
+
+/* End every service, and fail the program if a sanitizer complained in one of them. */
+void world_services_end(struct world *w);
+
+/* Print the message and the end of every log, and exit(1). */
+void world_die(struct world *w, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+void world_print_logs(const struct world *w);
+
+#endif

@@ -1,0 +1,209 @@
+#include "tests/support/files.h"
+#include "tests/support/http.h"
+#include "tests/support/port.h"
+#include "tests/support/proc.h"
+#include "tests/support/world_private.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LIVE_MS 30000
+#define LEAVE_MS 20000
+#define MAX_ARGS 96
+
+/* A command line that grows; the strings are borrowed. */
+struct command {
+	const char *argv[MAX_ARGS];
+	int n;
+};
+
+static void add(struct command *c, const char *arg)
+{
+	if (c->n == MAX_ARGS - 1)
+		die("too many arguments");
+	c->argv[c->n++] = arg;
+}
+
+static void add_option(struct command *c, const char *name, const char *value)
+{
+	add(c, name);
+	add(c, value);
+}
+
+static bool gets_200(const struct proc *p, const char *path)
+{
+	char *url = text_format("%s%s", proc_admin_url(p), path);
+	struct http_answer answer;
+	bool good;
+
+	http_request("GET", url, NULL, NULL, 0, 2000, &answer);
+	good = answer.status == 200;
+	http_answer_done(&answer);
+	free(url);
+	return good;
+}
+
+static bool is_live_or_dead(void *ctx)
+{
+	return gets_200(ctx, "/livez") || !proc_alive(ctx);
+}
+
+static bool is_ready(void *ctx)
+{
+	return gets_200(ctx, "/readyz");
+}
+
+bool proc_await_ready(struct proc *p, int64_t timeout_ms)
+{
+	if (await(is_ready, p, timeout_ms))
+		return true;
+	fprintf(stderr, "not ready within %lld ms\n", (long long)timeout_ms);
+	file_print_tail(proc_log(p), 4000);
+	return false;
+}
+
+/* A service with a crash point may die there before it answers: the test's own wish. */
+static void start(struct proc *p)
+{
+	bool live;
+
+	proc_start(p);
+	live = await(is_live_or_dead, p, LIVE_MS) && proc_alive(p);
+	if (live || proc_has_env(p, "UMAVEZ_FAILPOINTS"))
+		return;
+	file_print_tail(proc_log(p), 4000);
+	die("%s: /livez does not answer", proc_log(p));
+}
+
+void proc_restart(struct proc *p)
+{
+	proc_stop(p, SIGKILL, LEAVE_MS);
+	start(p);
+}
+
+static struct service *next_service(struct world *w)
+{
+	if (w->n_services == WORLD_MAX_SERVICES)
+		die("too many services in one world");
+	return &w->services[w->n_services++];
+}
+
+/* c holds the binary and what is special to it. Both endpoints are "127.0.0.1:port"; listen is NULL
+ * for all but the producer. */
+static struct proc *launch(struct world *w, struct command *c, const char *listen,
+    const char *const *args, const char *const *env)
+{
+	struct service *service = next_service(w);
+	const char *name = strrchr(c->argv[0], '-') + 1;
+	char *log = text_format("%s/%s-%d.log", w->dir, name, w->n_services);
+	char *admin, *url = text_format("http://%s", listen ? listen : ""), *admin_url;
+	int port;
+
+	service->reserved = port_reserve(&port);
+	admin = text_format("127.0.0.1:%d", port);
+	admin_url = text_format("http://%s", admin);
+	add_option(c, "--admin-listen", admin);
+	for (; args != NULL && *args != NULL; args++)
+		add(c, *args);
+
+	struct proc_spec spec = {.argv = c->argv, .env = env, .log = log};
+	service->proc = proc_new(&spec);
+	proc_set_urls(service->proc, listen ? url : admin_url, admin_url);
+	start(service->proc);
+	free(log);
+	free(admin);
+	free(url);
+	free(admin_url);
+	return service->proc;
+}
+
+struct signer *world_signer(struct world *w)
+{
+	if (w->signer == NULL) {
+		w->signer = signer_new();
+		signer_write(w->signer, w->dir);
+	}
+	return w->signer;
+}
+
+static void add_stores(struct command *c, const struct signer *s)
+{
+	add_option(c, "--stripe-secret", SIGNER_STRIPE_SECRET);
+	add_option(c, "--stripe-test-secret", SIGNER_STRIPE_TEST_SECRET);
+	add_option(c, "--apple-bundle-id", SIGNER_BUNDLE_ID);
+	add_option(c, "--apple-app-id", SIGNER_APP_ID);
+	add_option(c, "--apple-root-file", signer_root_path(s));
+	add_option(c, "--google-audience", SIGNER_AUDIENCE);
+	add_option(c, "--google-push-account", SIGNER_PUSH_ACCOUNT);
+	add_option(c, "--google-jwks-file", signer_jwks_path(s));
+}
+
+struct proc *world_producer(struct world *w, const char *const *args, const char *const *env)
+{
+	struct command c = {.n = 0};
+	struct proc *p;
+	char *listen;
+	int port, fd = port_reserve(&port);
+
+	listen = text_format("127.0.0.1:%d", port);
+	add(&c, UMAVEZ_BIN_DIR "/umavez-producer");
+	add_option(&c, "--database-url", world_producer_url(w));
+	add_option(&c, "--listen", listen);
+	add_stores(&c, world_signer(w));
+	p = launch(w, &c, listen, args, env);
+	w->services[w->n_services - 1].reserved_listen = fd;
+	free(listen);
+	return p;
+}
+
+struct proc *world_relay(struct world *w, const char *const *args, const char *const *env)
+{
+	struct command c = {.n = 0};
+
+	add(&c, UMAVEZ_BIN_DIR "/umavez-relay");
+	add_option(&c, "--database-url", world_relay_url(w));
+	add_option(&c, "--redis-url", w->redis_urls[ROLE_RELAY]);
+	return launch(w, &c, NULL, args, env);
+}
+
+struct proc *world_consumer(struct world *w, const char *const *args, const char *const *env)
+{
+	struct command c = {.n = 0};
+
+	add(&c, UMAVEZ_BIN_DIR "/umavez-consumer");
+	add_option(&c, "--database-url", world_consumer_url(w));
+	add_option(&c, "--redis-url", w->redis_urls[ROLE_CONSUMER]);
+	return launch(w, &c, NULL, args, env);
+}
+
+/* Nobody reads a service's log when a test passes: so a sanitizer's report there must fail it. */
+static bool has_sanitizer_report(const struct proc *p)
+{
+	return file_has(proc_log(p), "Sanitizer: ") || file_has(proc_log(p), ": runtime error: ");
+}
+
+void world_services_end(struct world *w)
+{
+	bool reported = false;
+
+	for (int i = 0; i < w->n_services; i++) {
+		struct service *service = &w->services[i];
+
+		/* Leaks are found at a regular exit only. */
+		proc_stop(service->proc, SANITIZED ? SIGTERM : SIGKILL, LEAVE_MS);
+		if (has_sanitizer_report(service->proc)) {
+			file_print_tail(proc_log(service->proc), 20000);
+			reported = true;
+		}
+		proc_free(service->proc);
+		close(service->reserved);
+		if (service->reserved_listen > 0)
+			close(service->reserved_listen);
+	}
+	w->n_services = 0;
+	if (reported)
+		die("a sanitizer reported an error in a service");
+}
