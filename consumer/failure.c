@@ -3,9 +3,21 @@
 /* A batch that deadlocks or times out this often in a row may be too much for one transaction. */
 #define TRANSIENT_MAX 3
 
+/* What is nobody's fault is over soon, or is an outage whose end should be noticed soon. */
+#define TRANSIENT_WAIT_MAX_MS 5000
+
 static bool is_suspect(enum failure_kind kind, unsigned attempts)
 {
 	return kind != FAILURE_TRANSIENT || attempts >= TRANSIENT_MAX;
+}
+
+static int64_t wait_max_ms(enum failure_kind kind, const struct failure_policy *policy)
+{
+	int64_t max_ms = policy->retry_max_ms;
+
+	if (kind != FAILURE_HANDLER && max_ms > TRANSIENT_WAIT_MAX_MS)
+		max_ms = TRANSIENT_WAIT_MAX_MS;
+	return max_ms > policy->retry_min_ms ? max_ms : policy->retry_min_ms;
 }
 
 struct failure_plan failure_next(struct failure *f, enum failure_kind kind, uint64_t n,
@@ -22,7 +34,7 @@ struct failure_plan failure_next(struct failure *f, enum failure_kind kind, uint
 	plan.action =
 	    n == 1 && kind == FAILURE_HANDLER ? FAILURE_MESSAGE_AGAIN : FAILURE_BATCH_AGAIN;
 	plan.wait_ms =
-	    backoff_ms(plan.attempt - 1, policy->retry_min_ms, policy->retry_max_ms, rng);
+	    backoff_ms(plan.attempt - 1, policy->retry_min_ms, wait_max_ms(kind, policy), rng);
 	return plan;
 }
 

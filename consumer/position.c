@@ -17,25 +17,33 @@ static struct position do_at(enum position_action action, struct stream_id at)
 	return (struct position){action, at};
 }
 
-/* A question stands and the bookmark is not ahead. */
+/* What the answer says, once the stream bears it out. */
+static struct position follow_answer(const struct standing *s)
+{
+	struct stream_id start = {s->replay.tick, 0};
+
+	if (!s->replay.again)
+		return do_at(POSITION_FORGET, s->cursor);
+	/* It would lead backwards. */
+	if (!before(s->cursor, start))
+		return do_at(POSITION_ASK, s->cursor);
+	/* A cursor ahead of the stream's end would look like a stream that lost it. */
+	if (!before(start, s->stream_end))
+		return do_at(POSITION_AWAIT, s->cursor);
+	return do_at(POSITION_JUMP, start);
+}
+
+/* There is a question or an answer, and the bookmark is not ahead. */
 static struct position follow_replay(const struct standing *s)
 {
 	const struct replay *r = &s->replay;
-	struct stream_id cursor = s->cursor, start = {r->tick, 0};
 
-	/* The cursor went on since: the answer was followed, or the question was a zombie's. */
-	if (!same(r->ask, cursor))
-		return do_at(POSITION_FORGET, cursor);
-	if (!r->answered)
-		return do_at(POSITION_AWAIT, cursor);
-	/* An answer to another question, or one that would lead backwards. */
-	if (!same(r->answer_to, cursor) || (r->again && !before(cursor, start)))
-		return do_at(POSITION_ASK, cursor);
-	if (!r->again)
-		return do_at(POSITION_FORGET, cursor);
-	/* A cursor ahead of the stream's end would look like a stream that lost it. */
-	return before(start, s->stream_end) ? do_at(POSITION_JUMP, start)
-					    : do_at(POSITION_AWAIT, cursor);
+	if (r->answered && same(r->answer_to, s->cursor))
+		return follow_answer(s);
+	if (r->asked && same(r->ask, s->cursor))
+		return do_at(POSITION_AWAIT, s->cursor);
+	/* The cursor went on since: they were followed, or a zombie's. */
+	return do_at(POSITION_FORGET, s->cursor);
 }
 
 struct position position_next(const struct standing *s)
@@ -46,7 +54,7 @@ struct position position_next(const struct standing *s)
 		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
 	if (before(s->cursor, s->bookmark))
 		return do_at(POSITION_ASK, s->cursor);
-	if (s->replay.asked)
+	if (s->replay.asked || s->replay.answered)
 		return follow_replay(s);
 	return do_at(POSITION_READ, s->cursor);
 }

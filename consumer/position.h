@@ -14,8 +14,9 @@
  *   answer:<consumer>  <cursor> none    all of it is still in the stream
  *                      <cursor> <tick>  all of it comes again, in order, as entries of that tick
  *
- * The ask is the record that a replay is wanted: it is set together with the bookmark, and removed
- * when the answer has been followed.  Until then nothing is applied, since order would be lost.
+ * Question or answer is the record that a replay is wanted: the question is set together with the
+ * bookmark, the relay puts the answer in its place, and the answer goes when it has been followed.
+ * Until then nothing is applied, since order would be lost.
  */
 #ifndef UMAVEZ_CONSUMER_POSITION_H
 #define UMAVEZ_CONSUMER_POSITION_H

@@ -89,7 +89,7 @@ static int ask(struct shard *s, const struct standing *now, struct err *err)
 
 static void await(struct shard *s)
 {
-	static const char why[] = "waiting for the relay to answer a replay request";
+	static const char why[] = "waiting for the relay to replay what was lost";
 
 	progress_stuck(s->options->progress, s->n, "%s", why);
 	if (pace_due(&s->await_pace, clock_mono_us(), AWAIT_PACE_MS))

@@ -162,6 +162,7 @@ static int not_applied(
 	shard_unsettle(s);
 	if (inbox_broken(s->inbox)) {
 		*err = *cause;
+		err->kind = ERR_RETRY; /* whatever it said, it was this session's end only */
 		return -1;
 	}
 	if (shard_bookmark(s, err) < 0)

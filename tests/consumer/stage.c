@@ -147,14 +147,24 @@ static const redisReply *field(const redisReply *reply, const char *name)
 	return NULL;
 }
 
+static const redisReply *our_group(const redisReply *groups)
+{
+	for (size_t i = 0; groups->type == REDIS_REPLY_ARRAY && i < groups->elements; i++)
+		if (strcmp(field(groups->element[i], "name")->str, STAGE_CONSUMER) == 0)
+			return groups->element[i];
+	return NULL;
+}
+
 char *stage_bookmark(struct stage *s)
 {
 	redisReply *groups = redisCommand(s->redis, "XINFO GROUPS " STAGE_STREAM);
-	char *id = NULL;
+	const redisReply *group;
+	char *id;
 
-	for (size_t i = 0; groups && groups->type == REDIS_REPLY_ARRAY && i < groups->elements; i++)
-		if (strcmp(field(groups->element[i], "name")->str, STAGE_CONSUMER) == 0)
-			id = strdup(field(groups->element[i], "last-delivered-id")->str);
+	if (!groups)
+		die("Redis: connection lost");
+	group = our_group(groups); /* without a stream it is an error reply */
+	id = group ? strdup(field(group, "last-delivered-id")->str) : NULL;
 	freeReplyObject(groups);
 	return id;
 }

@@ -2,7 +2,7 @@
 
 #include "tests/support/check.h"
 
-static const struct failure_policy policy = {100, 1000};
+static const struct failure_policy policy = {100, 1000}, slow_policy = {10, 600000};
 
 static struct stream_id at(uint64_t seq)
 {
@@ -88,6 +88,24 @@ static void the_server_is_nobodys_fault(void)
 		CHECK_INT(fail(&f, FAILURE_TRANSIENT, 1, 5).action, FAILURE_BATCH_AGAIN);
 }
 
+/* A day's worth of retries for a message is no reason to sleep through the end of an outage. */
+static void an_outage_is_looked_at_often(void)
+{
+	struct failure f = {.attempts = 0}, g = {.attempts = 0};
+	int64_t longest = 0;
+	struct rng rng;
+
+	rng_seed(&rng, check_seed());
+	for (int i = 0; i < 1000; i++) {
+		CHECK(failure_next(&f, FAILURE_TRANSIENT, 1, at(5), &slow_policy, &rng).wait_ms <=
+		      5000);
+		int64_t ms =
+		    failure_next(&g, FAILURE_HANDLER, 1, at(5), &slow_policy, &rng).wait_ms;
+		longest = ms > longest ? ms : longest;
+	}
+	CHECK(longest > 5000);
+}
+
 static const struct check checks[] = {
     {"a handler's error divides the batch at once", a_handlers_error_divides_the_batch_at_once},
     {"so does a connection lost while it ran", so_does_a_connection_lost_while_it_ran},
@@ -96,6 +114,7 @@ static const struct check checks[] = {
     {"a message is tried again more and more slowly",
 	a_message_is_tried_again_more_and_more_slowly},
     {"the server is nobody's fault", the_server_is_nobodys_fault},
+    {"an outage is looked at often", an_outage_is_looked_at_often},
     {NULL, NULL},
 };
 
