@@ -20,7 +20,10 @@ static void set_state(struct lease *lease, enum lease_state to)
 	    [LEASE_LEAVING] = {[LEASE_FREE] = true},
 	};
 
-	assert(allowed[lease->state][to]);
+	bool move = allowed[lease->state][to];
+
+	assert(move);
+	(void)move;
 	lease->state = to;
 }
 

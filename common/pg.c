@@ -1,5 +1,7 @@
 #include "common/pg.h"
 
+#include "common/pg_io.h"
+
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +50,8 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 	const char *sqlstate = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
 	const char *message = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
+	if (conn && pg_io_gave_up(conn))
+		return err_set(err, ERR_RETRY, "no answer from the server in time");
 	/* What libpq itself reports has text, but no fields. */
 	if (!message && res && *PQresultErrorMessage(res))
 		message = PQresultErrorMessage(res);
@@ -70,35 +74,11 @@ static bool is_done(const PGresult *res)
 	       status == PGRES_EMPTY_QUERY;
 }
 
-/* What the statement came to: its first error, or else its first result. */
-static PGresult *collect(PGconn *conn)
+/* Takes res over. */
+static int conclude(PGconn *conn, PGresult *res, PGresult **ret_res, struct err *err)
 {
-	PGresult *kept = NULL, *res;
-
-	/* In the extended protocol the rows come before the implicit commit, and an error may
-	 * still follow them: the statement is done when there is no further result. */
-	while ((res = PQgetResult(conn))) {
-		assert(
-		    PQresultStatus(res) != PGRES_COPY_IN && PQresultStatus(res) != PGRES_COPY_OUT);
-		if (!kept || (is_done(kept) && !is_done(res))) {
-			PQclear(kept);
-			kept = res;
-		} else {
-			PQclear(res);
-		}
-	}
-	return kept;
-}
-
-int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
-    PGresult **ret_res, struct err *err)
-{
-	PGresult *res = NULL;
 	int rc = -1;
 
-	if (!PQsendQueryParams(conn, sql, n_params, NULL, params, NULL, NULL, 0))
-		return pg_error(conn, NULL, err);
-	res = collect(conn);
 	if (!res || !is_done(res) || PQstatus(conn) != CONNECTION_OK) {
 		pg_error(conn, res && is_done(res) ? NULL : res, err);
 		goto done;
@@ -113,19 +93,15 @@ done:
 	return rc;
 }
 
+int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
+    PGresult **ret_res, struct err *err)
+{
+	return conclude(conn, pg_io_statement(conn, sql, n_params, params), ret_res, err);
+}
+
 int pg_exec(PGconn *conn, const char *sql, struct err *err)
 {
-	PGresult *res = PQexec(conn, sql);
-	int rc = -1;
-
-	if (!res || !is_done(res)) {
-		pg_error(conn, res, err);
-		goto done;
-	}
-	rc = 0;
-done:
-	PQclear(res);
-	return rc;
+	return conclude(conn, pg_io_query(conn, sql), NULL, err);
 }
 
 static const char *value(const PGresult *res, int row, const char *column)

@@ -57,6 +57,10 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err);
  * Run one statement, blocking, in the extended protocol, text parameters and text results.  The
  * statement is done (its implicit transaction committed) when this returns 0: PQgetResult() has
  * given NULL, and no error followed the rows.  ret_res may be NULL.  Free with PQclear().
+ *
+ * This, pg_exec() and pg_commit() wait for a server that says nothing at most as long as the
+ * session's statement_timeout and connect_timeout together (for ever, if it has none); then the
+ * connection is shut down (ERR_RETRY, PQstatus() is bad).
  */
 int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
     PGresult **ret_res, struct err *err) warn_unused;

@@ -1,5 +1,7 @@
 #include "common/pg.h"
 
+#include "common/pg_io.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -78,7 +80,7 @@ int pg_commit(PGconn *conn, struct err *err)
 	PGresult *res;
 
 	pg_verdict_begin(&verdict, conn);
-	res = PQexec(conn, "COMMIT");
+	res = pg_io_query(conn, "COMMIT");
 	if (res)
 		pg_verdict_result(&verdict, conn, res);
 	else

@@ -1,10 +1,10 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/pg.h"
+#include "common/pg_io.h"
 #include "common/schema_version.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -134,21 +134,9 @@ done:
 	return rc;
 }
 
-/* Wait until the socket is ready for `how`. */
-static int await_socket(
-    PGconn *conn, PostgresPollingStatusType how, int64_t deadline_us, struct err *err)
+static int await_socket(PGconn *conn, short events, int64_t deadline_us, struct err *err)
 {
-	struct pollfd pfd = {
-	    .fd = PQsocket(conn), .events = how == PGRES_POLLING_READING ? POLLIN : POLLOUT};
-	int n;
-
-	do {
-		int64_t left_us = deadline_us - clock_mono_us();
-		n = left_us > 0 ? poll(&pfd, 1, (int)((left_us + 999) / 1000)) : 0;
-	} while (n < 0 && errno == EINTR);
-	if (n < 0)
-		return err_set(err, ERR_RETRY, "poll: %s", strerror(errno));
-	if (n == 0)
+	if (!pg_io_wait(conn, events, deadline_us))
 		return err_set(err, ERR_RETRY, "no answer from the server in time");
 	return 0;
 }
@@ -158,7 +146,8 @@ static int finish_connect(PGconn *conn, int64_t deadline_us, struct err *err)
 	PostgresPollingStatusType how = PGRES_POLLING_WRITING;
 
 	while (how != PGRES_POLLING_OK) {
-		if (await_socket(conn, how, deadline_us, err) < 0)
+		short events = how == PGRES_POLLING_READING ? POLLIN : POLLOUT;
+		if (await_socket(conn, events, deadline_us, err) < 0)
 			return -1;
 		how = PQconnectPoll(conn);
 		if (how == PGRES_POLLING_FAILED)
@@ -207,7 +196,7 @@ static int check_session(PGconn *conn, const char *nonce, int64_t deadline_us, s
 		goto done;
 	}
 	while (PQisBusy(conn)) {
-		if (await_socket(conn, PGRES_POLLING_READING, deadline_us, err) < 0)
+		if (await_socket(conn, POLLIN, deadline_us, err) < 0)
 			goto done;
 		if (!PQconsumeInput(conn)) {
 			pg_error(conn, NULL, err);
@@ -241,6 +230,8 @@ int pg_connect(
 		goto done;
 	if (check_session(conn, nonce, deadline_us, err) < 0)
 		goto done;
+	if (session->statement_timeout)
+		pg_io_limit(conn, session->statement_timeout + connect_ms(session));
 	*ret_conn = conn;
 	conn = NULL; /* the caller's now */
 	rc = 0;

@@ -2,6 +2,7 @@
 #include "common/service.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/world.h"
 
 #include <poll.h>
 #include <pthread.h>
@@ -10,8 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+enum { PATIENCE_MS = 20000 };
 
 struct config {
 	char *secret;
@@ -59,6 +63,8 @@ static struct life begin(scene *play, const char *const *args)
 	fflush(NULL);
 	life.pid = fork();
 	if (life.pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		signal(SIGPIPE, SIG_DFL); /* whatever we inherited */
 		if (!freopen(life.log, "we", stdout) || dup2(STDOUT_FILENO, STDERR_FILENO) < 0)
 			_exit(99);
 		setvbuf(stdout, NULL, _IOLBF, 0);
@@ -68,22 +74,37 @@ static struct life begin(scene *play, const char *const *args)
 	return life;
 }
 
+struct ending {
+	pid_t pid;
+	int status;
+};
+
+static bool has_ended(void *ctx)
+{
+	struct ending *e = ctx;
+
+	return waitpid(e->pid, &e->status, WNOHANG) == e->pid;
+}
+
 /* Exit status, or 128 + signal; what it wrote is malloc'd. */
 static int end(struct life *life, char **ret_text)
 {
-	int status;
+	struct ending e = {.pid = life->pid};
 
-	CHECK(waitpid(life->pid, &status, 0) == life->pid);
+	if (!await(has_ended, &e, PATIENCE_MS)) {
+		kill(life->pid, SIGKILL);
+		waitpid(life->pid, &e.status, 0);
+	}
 	*ret_text = file_read(life->log, NULL);
 	CHECK(*ret_text != NULL);
 	unlink(life->log);
 	free(life->log);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	return WIFEXITED(e.status) ? WEXITSTATUS(e.status) : 128 + WTERMSIG(e.status);
 }
 
 static void await_text(const struct life *life, const char *text)
 {
-	int64_t deadline_us = clock_mono_us() + 20000000;
+	int64_t deadline_us = clock_mono_us() + PATIENCE_MS * INT64_C(1000);
 
 	while (!file_has(life->log, text)) {
 		CHECK(clock_mono_us() < deadline_us);
