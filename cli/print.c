@@ -148,13 +148,23 @@ static size_t column_width(const struct table *t, size_t column)
 	return width;
 }
 
-void table_print(const struct table *t, const struct printer *p, unsigned indent)
+/* Columns of the row up to its last cell that is not empty: no line ends in blanks. */
+static size_t used_columns(const struct table *t, const struct cell *row)
 {
-	assert(t->n % t->columns == 0);
-	for (size_t i = 0; i < t->n; i++) {
-		const struct cell *c = &t->cells[i];
-		size_t column = i % t->columns;
-		bool last = column + 1 == t->columns;
+	size_t n = t->columns;
+
+	while (n > 0 && row[n - 1].width == 0)
+		n--;
+	return n;
+}
+
+static void print_row(
+    const struct table *t, const struct cell *row, const struct printer *p, unsigned indent)
+{
+	size_t used = used_columns(t, row);
+
+	for (size_t column = 0; column < used; column++) {
+		const struct cell *c = &row[column];
 		int padding = (int)(column_width(t, column) - c->width);
 		bool right = t->align[column] == 'r';
 
@@ -162,11 +172,17 @@ void table_print(const struct table *t, const struct printer *p, unsigned indent
 		if (right)
 			fprintf(p->out, "%*s", padding, "");
 		put(p, c->tint, c->text);
-		if (!right && !last)
+		if (!right && column + 1 < used)
 			fprintf(p->out, "%*s", padding, "");
-		if (last)
-			fputc('\n', p->out);
 	}
+	fputc('\n', p->out);
+}
+
+void table_print(const struct table *t, const struct printer *p, unsigned indent)
+{
+	assert(t->n % t->columns == 0);
+	for (size_t i = 0; i < t->n; i += t->columns)
+		print_row(t, &t->cells[i], p, indent);
 }
 
 json_t *print_json_text(const char *text)

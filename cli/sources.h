@@ -8,6 +8,7 @@
 #include "common/option.h"
 
 #include <libpq-fe.h>
+#include <stddef.h>
 
 struct sources_options {
 	char *database_url;
@@ -16,20 +17,20 @@ struct sources_options {
 	char *name_space;
 };
 
-/* Rows of a command's option table; member is its struct sources_options. */
-#define SOURCES_OPTIONS(type, member)                                                              \
-	{"database-url", OPT_STRING, offsetof(type, member.database_url), NULL,                    \
-	    "PostgreSQL, where intake lives", OPT_SECRET | OPT_REQUIRED, 0, 0, NULL,               \
+/* Rows of a command's option table; base is the offset of its struct sources_options. */
+#define SOURCES_OPTIONS(base)                                                                      \
+	{"database-url", OPT_STRING, (base) + offsetof(struct sources_options, database_url),      \
+	    NULL, "PostgreSQL, where intake lives", OPT_SECRET | OPT_REQUIRED, 0, 0, NULL,         \
 	    "DATABASE_URL"},                                                                       \
-	    {"effects-database-url", OPT_STRING, offsetof(type, member.effects_database_url),      \
-		NULL, "Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL,  \
-		NULL},                                                                             \
-	    {"redis-url", OPT_STRING, offsetof(type, member.redis_url), NULL,                      \
+	    {"effects-database-url", OPT_STRING,                                                   \
+		(base) + offsetof(struct sources_options, effects_database_url), NULL,             \
+		"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL}, \
+	    {"redis-url", OPT_STRING, (base) + offsetof(struct sources_options, redis_url), NULL,  \
 		"Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0, NULL,    \
 		"REDIS_URL"},                                                                      \
 	{                                                                                          \
-		"namespace", OPT_STRING, offsetof(type, member.name_space), "umavez",              \
-		    "Prefix of every Redis key", 0, 0, 0, NULL, NULL                               \
+		"namespace", OPT_STRING, (base) + offsetof(struct sources_options, name_space),    \
+		    "umavez", "Prefix of every Redis key", 0, 0, 0, NULL, NULL                     \
 	}
 
 struct sources {

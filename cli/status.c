@@ -13,7 +13,7 @@ struct status_command {
 };
 
 static const struct option options[] = {
-    SOURCES_OPTIONS(struct status_command, sources),
+    SOURCES_OPTIONS(offsetof(struct status_command, sources)),
     {"json", OPT_BOOL, offsetof(struct status_command, json), "off", "One object, for programs", 0,
 	0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},

@@ -118,22 +118,22 @@ static void newest_done(struct newest *newest)
 }
 
 /* Everything that Redis knows of a shard. */
-static int read_stream(struct sources *src, struct shard_status *shard, int64_t now_ms,
+static int read_stream(struct sources *sources, struct shard_status *shard, int64_t now_ms,
     struct newest *ret_newest, struct err *err)
 {
 	struct stream_view view;
 	struct stream_id next;
 	char key[256];
 
-	event_key(key, sizeof(key), src->name_space, "purchases", shard->shard);
-	if (stream_look(src->redis, key, &view, err) < 0 ||
-	    stream_newest(src->redis, key, LOOK_BACK, &ret_newest->entries, &ret_newest->n, err) <
-		0)
+	event_key(key, sizeof(key), sources->name_space, "purchases", shard->shard);
+	if (stream_look(sources->redis, key, &view, err) < 0 ||
+	    stream_newest(
+		sources->redis, key, LOOK_BACK, &ret_newest->entries, &ret_newest->n, err) < 0)
 		return err_wrap(err, "%s", key);
 	for (size_t i = 0; i < shard->n_consumers; i++) {
 		struct consumer_status *c = &shard->consumers[i];
 
-		if (stream_next(src->redis, key, c->cursor, &next, err) < 0)
+		if (stream_next(sources->redis, key, c->cursor, &next, err) < 0)
 			return err_wrap(err, "%s", key);
 		/* A tick is named by its time. */
 		bool late = next.ms > 0 && now_ms > 0 && next.ms < (uint64_t)now_ms;
@@ -203,29 +203,31 @@ static int count_shard(
 	return count_lags(intake, shard, err);
 }
 
-static int read_shard(struct sources *src, struct status *s, size_t i, struct err *err)
+static int read_shard(struct sources *sources, struct status *s, size_t i, struct err *err)
 {
 	struct newest newest = {0};
 	struct err redis_err = ERR_INIT;
 	int rc;
 
-	if (src->redis && read_stream(src, &s->shards[i], s->now_ms, &newest, &redis_err) < 0)
-		sources_lose_redis(src, &redis_err);
-	rc = count_shard(src->intake, &s->shards[i], &newest, err);
+	if (sources->redis &&
+	    read_stream(sources, &s->shards[i], s->now_ms, &newest, &redis_err) < 0)
+		sources_lose_redis(sources, &redis_err);
+	rc = count_shard(sources->intake, &s->shards[i], &newest, err);
 	newest_done(&newest);
 	return rc;
 }
 
-int status_read(struct sources *src, struct status *ret_status, struct err *err)
+int status_read(struct sources *sources, struct status *ret_status, struct err *err)
 {
 	struct status s = {0};
 	int rc = -1;
 
-	if (read_shards(src->intake, &s, err) < 0 || read_cursors(src->effects, &s, err) < 0 ||
-	    read_parked(src->effects, &s, err) < 0)
+	if (read_shards(sources->intake, &s, err) < 0 ||
+	    read_cursors(sources->effects, &s, err) < 0 ||
+	    read_parked(sources->effects, &s, err) < 0)
 		goto done;
 	for (size_t i = 0; i < s.n_shards; i++) {
-		if (read_shard(src, &s, i, err) < 0)
+		if (read_shard(sources, &s, i, err) < 0)
 			goto done;
 	}
 	*ret_status = s;

@@ -15,9 +15,9 @@ void stream_entry_done(struct stream_entry *e)
 	*e = (struct stream_entry){0};
 }
 
-static int odd_reply(struct err *err)
+static void odd_reply(struct err *err)
 {
-	return err_set(err, ERR_FATAL, "Redis answered in a form that is not a stream's");
+	err_set(err, ERR_FATAL, "Redis answered in a form that is not a stream's");
 }
 
 /* XRANGE or XREVRANGE: an array of entries, each an ID and its fields. */
@@ -30,7 +30,8 @@ static int range(struct redis *r, const char *verb, const char *key, const char 
 		return -1;
 	if (reply->type != REDIS_REPLY_ARRAY) {
 		freeReplyObject(reply);
-		return odd_reply(err);
+		odd_reply(err);
+		return -1;
 	}
 	*ret_reply = reply;
 	return 0;
@@ -40,8 +41,10 @@ static int entry_id(const redisReply *entry, struct stream_id *ret_id, struct er
 {
 	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
 	    entry->element[0]->type != REDIS_REPLY_STRING ||
-	    !stream_id_parse(entry->element[0]->str, ret_id))
-		return odd_reply(err);
+	    !stream_id_parse(entry->element[0]->str, ret_id)) {
+		odd_reply(err);
+		return -1;
+	}
 	return 0;
 }
 
@@ -98,8 +101,10 @@ int stream_look(struct redis *r, const char *key, struct stream_view *ret_view, 
 		return -1;
 	view.length = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
 	freeReplyObject(reply);
-	if (view.length < 0)
-		return odd_reply(err);
+	if (view.length < 0) {
+		odd_reply(err);
+		return -1;
+	}
 	if (range_id(r, "XRANGE", key, "-", "+", &view.first, err) < 0 ||
 	    range_id(r, "XREVRANGE", key, "+", "-", &view.last, err) < 0)
 		return -1;
@@ -157,8 +162,8 @@ done:
 int stream_next(struct redis *r, const char *key, struct stream_id after, struct stream_id *ret_id,
     struct err *err)
 {
-	char id[STREAM_ID_SIZE], from[STREAM_ID_SIZE + 1] = "(";
+	char from[STREAM_ID_SIZE + 1] = "(";
 
-	strcat(from, stream_id_format(after, id));
+	stream_id_format(after, from + 1);
 	return range_id(r, "XRANGE", key, from, "+", ret_id, err);
 }

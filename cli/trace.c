@@ -15,7 +15,7 @@ struct trace_command {
 };
 
 static const struct option options[] = {
-    SOURCES_OPTIONS(struct trace_command, sources),
+    SOURCES_OPTIONS(offsetof(struct trace_command, sources)),
     {"consumer", OPT_STRING, offsetof(struct trace_command, consumer), NULL,
 	"Only this consumer (all that have a cursor)", 0, 0, 0, NULL, NULL},
     {"shard", OPT_INT, offsetof(struct trace_command, shard), "-1",

@@ -47,8 +47,8 @@ static int find_in_database(PGconn *intake, const char *sql, int n_params,
 	return 0;
 }
 
-static int find_by_position(
-    struct sources *src, struct stream_id id, int64_t shard, struct names *found, struct err *err)
+static int find_by_position(struct sources *sources, struct stream_id id, int64_t shard,
+    struct names *found, struct err *err)
 {
 	char tick[24], row[24], number[24];
 	const char *params[] = {tick, row, shard < 0 ? NULL : number};
@@ -58,18 +58,19 @@ static int find_by_position(
 	snprintf(tick, sizeof(tick), "%" PRIu64, id.ms);
 	snprintf(row, sizeof(row), "%" PRIu64, id.seq);
 	snprintf(number, sizeof(number), "%" PRId64, shard);
-	return find_in_database(src->intake, cli_sql_trace_by_position_sql, 3, params, found, err);
+	return find_in_database(
+	    sources->intake, cli_sql_trace_by_position_sql, 3, params, found, err);
 }
 
-static int find_in_stream(
-    struct sources *src, unsigned shard, struct stream_id id, struct names *found, struct err *err)
+static int find_in_stream(struct sources *sources, unsigned shard, struct stream_id id,
+    struct names *found, struct err *err)
 {
 	struct stream_entry entry = {0};
 	char key[256];
 	bool there;
 
-	event_key(key, sizeof(key), src->name_space, "purchases", shard);
-	if (stream_find(src->redis, key, id, &there, &entry, err) < 0)
+	event_key(key, sizeof(key), sources->name_space, "purchases", shard);
+	if (stream_find(sources->redis, key, id, &there, &entry, err) < 0)
 		return err_wrap(err, "%s", key);
 	if (there && entry.is_event) {
 		add(found, (struct trace_name){entry.source, entry.message_id, 0, shard, id});
@@ -80,19 +81,20 @@ static int find_in_stream(
 }
 
 /* An entry whose row this database does not have, or has no more. */
-static int find_in_streams(
-    struct sources *src, struct stream_id id, int64_t shard, struct names *found, struct err *err)
+static int find_in_streams(struct sources *sources, struct stream_id id, int64_t shard,
+    struct names *found, struct err *err)
 {
 	struct err redis_err = ERR_INIT;
 	PGresult *res = NULL;
 
-	if (pg_run(src->intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
+	if (pg_run(sources->intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
 		return -1;
 	int64_t shards = pg_int(res, 0, "shards");
 	PQclear(res);
 	for (int64_t s = shard < 0 ? 0 : shard; s < (shard < 0 ? shards : shard + 1); s++) {
-		if (src->redis && find_in_stream(src, (unsigned)s, id, found, &redis_err) < 0)
-			sources_lose_redis(src, &redis_err);
+		if (sources->redis &&
+		    find_in_stream(sources, (unsigned)s, id, found, &redis_err) < 0)
+			sources_lose_redis(sources, &redis_err);
 	}
 	return 0;
 }
@@ -115,20 +117,20 @@ static int find_by_text(PGconn *intake, const char *id, struct names *found, str
 	return 0;
 }
 
-int trace_find(struct sources *src, const char *id, int64_t shard, struct trace_name **ret_names,
-    size_t *ret_n, struct err *err)
+int trace_find(struct sources *sources, const char *id, int64_t shard,
+    struct trace_name **ret_names, size_t *ret_n, struct err *err)
 {
 	struct names found = {0};
 	struct stream_id position;
 	int rc = -1;
 
 	if (stream_id_parse(id, &position)) {
-		if (find_by_position(src, position, shard, &found, err) < 0)
+		if (find_by_position(sources, position, shard, &found, err) < 0)
 			goto done;
-		if (found.n == 0 && find_in_streams(src, position, shard, &found, err) < 0)
+		if (found.n == 0 && find_in_streams(sources, position, shard, &found, err) < 0)
 			goto done;
 	}
-	if (found.n == 0 && find_by_text(src->intake, id, &found, err) < 0)
+	if (found.n == 0 && find_by_text(sources->intake, id, &found, err) < 0)
 		goto done;
 	*ret_names = found.names;
 	*ret_n = found.n;

@@ -173,18 +173,18 @@ static int64_t parse_time(PGconn *conn, const char *written)
 }
 
 /* Whether the stream has it at this position, and who put it there. */
-static int read_position(struct sources *src, const char *key, const struct trace *t,
+static int read_position(struct sources *sources, const char *key, const struct trace *t,
     struct trace_position *p, struct err *err)
 {
 	struct stream_entry entry = {0};
 	bool found;
 
-	if (stream_find(src->redis, key, p->id, &found, &entry, err) < 0)
+	if (stream_find(sources->redis, key, p->id, &found, &entry, err) < 0)
 		return -1;
 	if (found && entry.is_event && strcmp(entry.source, t->source) == 0 &&
 	    strcmp(entry.message_id, t->message_id) == 0) {
 		p->published = true;
-		p->published_ms = parse_time(src->intake, entry.published_at);
+		p->published_ms = parse_time(sources->intake, entry.published_at);
 		p->relay = entry.relay;
 		entry.relay = NULL; /* the position's now */
 	}
@@ -192,15 +192,15 @@ static int read_position(struct sources *src, const char *key, const struct trac
 	return 0;
 }
 
-static int read_stream(struct sources *src, struct trace *t, struct err *err)
+static int read_stream(struct sources *sources, struct trace *t, struct err *err)
 {
 	char key[256];
 
-	event_key(key, sizeof(key), src->name_space, "purchases", t->shard);
-	if (stream_look(src->redis, key, &t->stream, err) < 0)
+	event_key(key, sizeof(key), sources->name_space, "purchases", t->shard);
+	if (stream_look(sources->redis, key, &t->stream, err) < 0)
 		return err_wrap(err, "%s", key);
 	for (size_t i = 0; i < t->n_positions; i++) {
-		if (read_position(src, key, t, &t->positions[i], err) < 0)
+		if (read_position(sources, key, t, &t->positions[i], err) < 0)
 			return err_wrap(err, "%s", key);
 	}
 	t->stream_known = true;
@@ -230,7 +230,7 @@ static int read_lags(PGconn *intake, struct trace *t, struct err *err)
 	return 0;
 }
 
-int trace_read(struct sources *src, const struct trace_name *name, const char *consumer,
+int trace_read(struct sources *sources, const struct trace_name *name, const char *consumer,
     struct trace *ret_trace, struct err *err)
 {
 	struct trace t = {
@@ -238,14 +238,14 @@ int trace_read(struct sources *src, const struct trace_name *name, const char *c
 	struct err redis_err = ERR_INIT;
 	int rc = -1;
 
-	if (read_message(src->intake, name, &t, err) < 0 ||
-	    read_consumers(src->effects, consumer, &t, err) < 0)
+	if (read_message(sources->intake, name, &t, err) < 0 ||
+	    read_consumers(sources->effects, consumer, &t, err) < 0)
 		goto done;
-	if (src->redis && read_stream(src, &t, &redis_err) < 0)
-		sources_lose_redis(src, &redis_err);
+	if (sources->redis && read_stream(sources, &t, &redis_err) < 0)
+		sources_lose_redis(sources, &redis_err);
 	if (!t.stream_known)
-		t.stream_problem = mem_strdup(src->redis_err.message);
-	if (read_lags(src->intake, &t, err) < 0)
+		t.stream_problem = mem_strdup(sources->redis_err.message);
+	if (read_lags(sources->intake, &t, err) < 0)
 		goto done;
 	*ret_trace = t;
 	t = (struct trace){0};

@@ -97,6 +97,12 @@ static int64_t period_ms(const struct leases *l)
 	return l->options.lease_ms / 3 > 0 ? l->options.lease_ms / 3 : 1;
 }
 
+static void tell(const struct leases *l, const char *why)
+{
+	if (l->options.kept)
+		l->options.kept(l->options.ctx, why);
+}
+
 static void disconnect(struct leases *l, const struct err *err)
 {
 	PQfinish(l->conn);
@@ -106,6 +112,7 @@ static void disconnect(struct leases *l, const struct err *err)
 	else if (!l->outage)
 		log_warn("leases cannot be kept", lf_err(err));
 	l->outage = true;
+	tell(l, err->message);
 }
 
 static void release(struct leases *l, const struct lease *lease)
@@ -257,6 +264,7 @@ static void keep_on(struct leases *l)
 		if (l->outage)
 			log_info("leases are kept again");
 		l->outage = false;
+		tell(l, NULL);
 		l->failures = 0;
 	}
 	l->next_us = clock_mono_us() + wait_ms * 1000;

@@ -190,6 +190,7 @@ int feed_look_at_stream(
 		size.first = first_entry(reply);
 	}
 	f->counts = size.added != LAG_UNKNOWN;
+	ret_standing->stream_first = size.first;
 	ret_standing->stream_end = size.end;
 	*ret_size = size;
 	rc = 0;
@@ -258,27 +259,41 @@ static int check_exec(const redisReply *reply, struct redis *r, struct err *err)
 	return 0;
 }
 
+static int exec(struct feed *f, struct err *err)
+{
+	redisReply *reply = NULL;
+	int rc;
+
+	if (redis_command(f->redis, &reply, err, "EXEC") < 0)
+		return -1;
+	rc = check_exec(reply, f->redis, err);
+	freeReplyObject(reply);
+	return rc;
+}
+
 int feed_ask(struct feed *f, struct stream_id cursor, struct err *err)
 {
 	char id[STREAM_ID_SIZE];
-	redisReply *reply = NULL;
-	int rc = -1;
 
 	stream_id_format(cursor, id);
 	if (redis_command(f->redis, NULL, err, "MULTI") < 0 ||
 	    redis_command(f->redis, NULL, err, "HDEL %s %s", f->replay, f->answer) < 0 ||
 	    redis_command(f->redis, NULL, err, "HSET %s %s %s", f->replay, f->ask, id) < 0 ||
 	    redis_command(
-		f->redis, NULL, err, "XGROUP SETID %s %s %s", f->stream, f->consumer, id) < 0 ||
-	    redis_command(f->redis, &reply, err, "EXEC") < 0)
-		goto done;
-	rc = check_exec(reply, f->redis, err);
-done:
-	freeReplyObject(reply);
-	return rc;
+		f->redis, NULL, err, "XGROUP SETID %s %s %s", f->stream, f->consumer, id) < 0)
+		return -1;
+	return exec(f, err);
 }
 
-int feed_forget(struct feed *f, struct err *err)
+int feed_forget(struct feed *f, struct stream_id cursor, struct err *err)
 {
-	return redis_command(f->redis, NULL, err, "HDEL %s %s %s", f->replay, f->ask, f->answer);
+	char id[STREAM_ID_SIZE];
+
+	stream_id_format(cursor, id);
+	if (redis_command(f->redis, NULL, err, "MULTI") < 0 ||
+	    redis_command(
+		f->redis, NULL, err, "XGROUP SETID %s %s %s", f->stream, f->consumer, id) < 0 ||
+	    redis_command(f->redis, NULL, err, "HDEL %s %s %s", f->replay, f->ask, f->answer) < 0)
+		return -1;
+	return exec(f, err);
 }

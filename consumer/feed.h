@@ -33,7 +33,7 @@ int feed_open(const struct feed_options *options, unsigned shard, struct feed **
 void feed_close(struct feed *f); /* NULL is fine */
 
 /* Facts for position_next(): has_group, bookmark and replay before the cursor is read from the
- * database, then stream_end. */
+ * database, then the stream's. */
 int feed_look_at_group(struct feed *f, struct standing *ret_standing, struct err *err) warn_unused;
 int feed_look_at_stream(struct feed *f, struct standing *ret_standing, struct stream_size *ret_size,
     struct err *err) warn_unused;
@@ -53,6 +53,9 @@ int feed_set_bookmark(struct feed *f, struct stream_id at, int64_t place, bool *
 /* Set the bookmark back to cursor and ask for a replay of what follows it, both or neither: a
  * bookmark set back without the question would hide that commits were lost. */
 int feed_ask(struct feed *f, struct stream_id cursor, struct err *err) warn_unused;
-int feed_forget(struct feed *f, struct err *err) warn_unused;
+
+/* Remove question and answer and set the bookmark to cursor, both or neither: with the one gone and
+ * the other still where it was set back to, commits lost once more would leave no sign. */
+int feed_forget(struct feed *f, struct stream_id cursor, struct err *err) warn_unused;
 
 #endif

@@ -81,6 +81,13 @@ static struct shard_options shard_options(const struct consumer *c)
 	};
 }
 
+static void on_kept(void *ctx, const char *why)
+{
+	const struct shard_options *shard = ctx;
+
+	progress_why(shard->progress, why);
+}
+
 static int run_shards(struct consumer *c, struct err *err)
 {
 	const struct lease_options options = {
@@ -92,6 +99,7 @@ static int run_shards(struct consumer *c, struct err *err)
 	    .shards = c->settings.shards,
 	    .all = c->config.lease_off,
 	    .worker = shard_run,
+	    .kept = on_kept,
 	    .ctx = &c->shard,
 	};
 	struct leases *leases = NULL;

@@ -17,13 +17,19 @@ static struct position do_at(enum position_action action, struct stream_id at)
 	return (struct position){action, at};
 }
 
+/* Something between the cursor and the first entry may have been trimmed. */
+static bool begins_behind(const struct standing *s)
+{
+	return before(STREAM_ID_ZERO, s->cursor) && before(s->cursor, s->stream_first);
+}
+
 /* What the answer says, once the stream bears it out. */
 static struct position follow_answer(const struct standing *s)
 {
 	struct stream_id start = {s->replay.tick, 0};
 
 	if (!s->replay.again)
-		return do_at(POSITION_FORGET, s->cursor);
+		return do_at(begins_behind(s) ? POSITION_READ : POSITION_FORGET, s->cursor);
 	/* It would lead backwards. */
 	if (!before(s->cursor, start))
 		return do_at(POSITION_ASK, s->cursor);
@@ -56,7 +62,7 @@ struct position position_next(const struct standing *s)
 		return do_at(POSITION_ASK, s->cursor);
 	if (s->replay.asked || s->replay.answered)
 		return follow_replay(s);
-	return do_at(POSITION_READ, s->cursor);
+	return do_at(begins_behind(s) ? POSITION_ASK : POSITION_READ, s->cursor);
 }
 
 const char *position_action_name(enum position_action action)

@@ -7,6 +7,11 @@
  * that Redis (or the intake) lost entries.  Both proofs need the facts in this order, since other
  * owners of the shard may be at work: bookmark and replay, then cursor, then stream.
  *
+ * The bookmark is no witness any more once it was set back: the database may go back, and forth,
+ * again.  But the stream keeps the entry at the bookmark when it is trimmed, so one that begins
+ * behind the cursor may lack entries.  (A cursor of 0-0 is a new consumer's: it begins where the
+ * stream does.)
+ *
  * After lost commits the entries behind the cursor may have been trimmed already.  The relay is
  * asked and answers in the hash <namespace>:replay:{shard}:
  *
@@ -39,7 +44,8 @@ struct standing {
 	struct stream_id bookmark; /* with has_group */
 	struct replay replay;
 	struct stream_id cursor;
-	struct stream_id stream_end; /* 0-0: empty or missing */
+	struct stream_id stream_first; /* its oldest entry; 0-0: none */
+	struct stream_id stream_end;   /* 0-0: empty or missing */
 };
 
 enum position_action {

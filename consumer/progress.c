@@ -20,7 +20,7 @@ struct shard_progress {
 struct progress {
 	pthread_mutex_t lock;
 	int64_t silence_us;
-	char why[WHY_SIZE]; /* before the shards are known */
+	char why[WHY_SIZE]; /* of the process as a whole; "": it works */
 	unsigned n;
 	struct shard_progress *shards;
 };
@@ -47,7 +47,7 @@ void progress_free(struct progress *p)
 void progress_why(struct progress *p, const char *why)
 {
 	pthread_mutex_lock(&p->lock);
-	snprintf(p->why, sizeof(p->why), "%s", why);
+	snprintf(p->why, sizeof(p->why), "%s", why ? why : "");
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -57,6 +57,7 @@ void progress_shards(struct progress *p, unsigned shards)
 	assert(!p->shards);
 	p->shards = mem_zalloc(shards, sizeof(*p->shards));
 	p->n = shards;
+	p->why[0] = '\0';
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -119,13 +120,12 @@ static bool shard_ready(const struct progress *p, unsigned shard, char *reason, 
 bool progress_ready(void *progress, char *reason, size_t reason_size)
 {
 	struct progress *p = progress;
-	bool ready = true;
+	bool ready;
 
 	pthread_mutex_lock(&p->lock);
-	if (!p->shards) {
+	ready = !p->why[0];
+	if (!ready)
 		snprintf(reason, reason_size, "%s", p->why);
-		ready = false;
-	}
 	for (unsigned i = 0; i < p->n && ready; i++)
 		ready = shard_ready(p, i, reason, reason_size);
 	pthread_mutex_unlock(&p->lock);

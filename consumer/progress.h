@@ -19,8 +19,10 @@ struct progress;
 struct progress *progress_new(int64_t silence_ms);
 void progress_free(struct progress *p);
 
-/* Once the number of shards is known; until then nothing is ready, and `why` is the reason. */
+/* Why the process as a whole does not get on; NULL: it does. "starting" at first. */
 void progress_why(struct progress *p, const char *why);
+
+/* Once, when the number of shards is known: the process as a whole gets on. */
 void progress_shards(struct progress *p, unsigned shards);
 
 void progress_enter(struct progress *p, unsigned shard);

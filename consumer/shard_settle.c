@@ -81,7 +81,9 @@ static int ask(struct shard *s, const struct standing *now, struct err *err)
 	if (feed_ask(s->feed, now->cursor, err) < 0)
 		return -1;
 	metric_add(s->options->counters->replays, 1);
-	log_warn("the effects database has lost commits: asking the relay for a replay",
+	log_warn(stream_id_compare(now->cursor, now->bookmark) < 0
+		     ? "the effects database has lost commits: asking the relay for a replay"
+		     : "the stream begins behind the cursor: asking the relay for a replay",
 	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
 	    lf_str("bookmark", stream_id_format(now->bookmark, bookmark)));
 	return 0;
@@ -138,7 +140,7 @@ static int follow(
 	case POSITION_JUMP:
 		return jump(s, now, position.at, err);
 	case POSITION_FORGET:
-		return feed_forget(s->feed, err);
+		return feed_forget(s->feed, now->cursor, err);
 	}
 	return 0;
 }

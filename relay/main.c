@@ -38,6 +38,13 @@ static int await_shards(const struct config *c, struct status *status, unsigned 
 	return -1;
 }
 
+static void on_kept(void *ctx, const char *why)
+{
+	const struct shard_context *context = ctx;
+
+	status_waiting(context->status, why);
+}
+
 static int run_leases(struct config *c, struct status *status, struct err *err)
 {
 	struct shard_context context = {c, status};
@@ -55,6 +62,7 @@ static int run_leases(struct config *c, struct status *status, struct err *err)
 	    .shards = shards,
 	    .all = c->lease_off,
 	    .worker = shard_run,
+	    .kept = on_kept,
 	    .ctx = &context};
 	if (leases_open(&options, &leases, err) < 0)
 		return -1;

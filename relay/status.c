@@ -30,7 +30,7 @@ struct status {
 	struct metrics *metrics;
 	int64_t stall_us;
 	pthread_mutex_t lock; /* everything below, and the fields of shards */
-	char waiting[REASON_SIZE];
+	char waiting[REASON_SIZE]; /* why the process as a whole is not ready; "": it is */
 	unsigned n;
 	struct shard_status *shards;
 	struct metric *held, *append_seconds;
@@ -88,7 +88,7 @@ void status_free(struct status *s)
 void status_waiting(struct status *s, const char *why)
 {
 	pthread_mutex_lock(&s->lock);
-	snprintf(s->waiting, sizeof(s->waiting), "%s", why);
+	snprintf(s->waiting, sizeof(s->waiting), "%s", why ? why : "");
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -128,6 +128,7 @@ void status_start(struct status *s, unsigned shards)
 	pthread_mutex_lock(&s->lock);
 	s->shards = mem_zalloc(shards, sizeof(*s->shards));
 	s->n = shards;
+	s->waiting[0] = '\0';
 	for (unsigned i = 0; i < shards; i++) {
 		s->shards[i].all = s;
 		s->shards[i].shard = i;
@@ -158,13 +159,12 @@ static bool is_stuck(const struct shard_status *s, char *reason, size_t size)
 bool status_ready(void *ctx, char *reason, size_t reason_size)
 {
 	struct status *s = ctx;
-	bool ready = true;
+	bool ready;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->n == 0) {
+	ready = !s->waiting[0];
+	if (!ready)
 		snprintf(reason, reason_size, "%s", s->waiting);
-		ready = false;
-	}
 	for (unsigned i = 0; i < s->n && ready; i++)
 		ready = !is_stuck(&s->shards[i], reason, reason_size);
 	pthread_mutex_unlock(&s->lock);

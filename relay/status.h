@@ -20,8 +20,10 @@ struct shard_status;
 struct status *status_new(struct metrics *metrics, int64_t stall_ms);
 void status_free(struct status *s);
 
-/* Before the number of shards is known, the process is not ready; why: the last trouble. */
+/* Why the process as a whole is not ready; NULL: it is. "starting" at first. */
 void status_waiting(struct status *s, const char *why);
+
+/* Once, when the number of shards is known: the process as a whole is ready. */
 void status_start(struct status *s, unsigned shards);
 
 /* admin_ready_fn: ctx is the struct status. */

@@ -55,6 +55,12 @@ static void check_table(void)
 	text = printed(t, true, 0);
 	CHECK_STR(text, "\033[1mcaf\u00e9\033[0m     7  end\na     \033[31m1234\033[0m  \\u{1b}\n");
 	free(text);
+	table_cell(t, TINT_PLAIN, "b");
+	table_cell(t, TINT_PLAIN, "%s", "");
+	table_cell(t, TINT_PLAIN, "%s", "");
+	text = printed(t, false, 0);
+	CHECK_STR(strrchr(text, 'b'), "b\n");
+	free(text);
 	table_free(t);
 }
 

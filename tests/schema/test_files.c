@@ -40,7 +40,8 @@ static void check_complete(void)
 	const struct dirent *entry;
 	int on_disk = 0, listed = 0;
 
-	CHECK(dir != NULL);
+	if (!dir)
+		die("no " UMAVEZ_SOURCE_DIR "/schema");
 	while ((entry = readdir(dir))) {
 		const char *dot = strrchr(entry->d_name, '.');
 

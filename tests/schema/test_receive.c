@@ -224,6 +224,7 @@ struct opponent {
 	PGconn *conn;
 	bool backwards;
 	const char *name;
+	pthread_barrier_t *start;
 };
 
 /* Every round new notifications of the same purchases, in the given order. */
@@ -237,12 +238,14 @@ static void *fight(void *arg)
 		for (int i = 0; i < KEYS; i++) {
 			int place = o->backwards ? KEYS - 1 - i : i;
 
-			/* Every third id is also the other's: they meet on both kinds of key. */
-			snprintf(ids[place][0], 32, "%s-%d-%d", i % 3 ? o->name : "both", round, i);
+			/* They meet on purchases, and every second round on ids before that. */
+			snprintf(ids[place][0], 32, "%s-%d-%d",
+			    round % 2 || i % 3 ? o->name : "both", round, i);
 			snprintf(ids[place][1], 32, "p%d-%d", round / AGE, i);
 			batch[place] = note("google_play", ids[place][0], ids[place][1]);
 			batch[place].at_s = round + (o->backwards ? i % 2 : 0);
 		}
+		pthread_barrier_wait(o->start);
 		notes_receive(o->conn, batch, KEYS, NULL);
 	}
 	free(ids);
@@ -252,10 +255,12 @@ static void *fight(void *arg)
 
 static void check_no_deadlock(void)
 {
-	struct opponent opponents[] = {
-	    {world_pg(world), false, "forward"}, {world_pg(world), true, "backward"}};
+	pthread_barrier_t start;
+	struct opponent opponents[] = {{world_pg(world), false, "forward", &start},
+	    {world_pg(world), true, "backward", &start}};
 	pthread_t threads[2];
 
+	pthread_barrier_init(&start, NULL, 2);
 	clean();
 	for (int i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, fight, &opponents[i]);
@@ -263,6 +268,7 @@ static void check_no_deadlock(void)
 		pthread_join(threads[i], NULL);
 		PQfinish(opponents[i].conn);
 	}
+	pthread_barrier_destroy(&start);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.purchase"), KEYS * ROUNDS / AGE);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.outbox"),
 	    world_int(world, "SELECT count(*) FROM intake.notification"));

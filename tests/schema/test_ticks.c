@@ -179,7 +179,7 @@ static void check_chain_key(void)
  * would have published.  A repair cuts the list after its position and then publishes what stood
  * there, and what is new; a replay does so without cutting.
  */
-enum { ROWS = 24, TICKS = 10, CHAINS = 150 };
+enum { ROWS = 24, TICKS = 10, CHAINS = 30 };
 
 struct position {
 	int tick, id;
@@ -295,6 +295,12 @@ static void check_positions(const struct model *m)
 	    "SELECT coalesce(string_agg(t.tick || '-' || o.id, ' ' ORDER BY t.tick, o.id), '')"
 	    " FROM intake.tick t, intake.outbox o WHERE intake.in_tick(t.shard, t.tick, o.id, "
 	    "o.xid)",
+	    want);
+	CHECK_TEXT(world,
+	    "SELECT coalesce(string_agg(t.tick || '-' || o.id, ' ' ORDER BY t.tick, o.id), '')"
+	    " FROM intake.tick t CROSS JOIN LATERAL intake.tick_ranges(t.shard, t.tick) AS r"
+	    " JOIN intake.outbox o ON o.xid >= r.first AND o.xid < r.past AND o.id > r.after_id"
+	    " AND o.id <= intake.tick_cap(t.shard, t.tick)",
 	    want);
 }
 
