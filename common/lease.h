@@ -34,7 +34,8 @@ struct lease_options {
 	bool all; /* test switch: every shard is held, no lease is taken (umavez proves that it
 		     needs none) */
 	lease_worker_fn *worker;
-	/* Told by the keeper: why the leases cannot be kept, and NULL once they can again. NULL is fine. */
+	/* Told by the keeper: why the leases cannot be kept, and NULL once they can again. NULL is
+	 * fine. */
 	void (*kept)(void *ctx, const char *why);
 	void *ctx; /* of both */
 };

@@ -74,8 +74,9 @@ static void read_checkout(const json_t *session, struct notification *n)
 	 * payment_intent.succeeded: one ledger entry for the two of them. */
 	notification_set(&n->transaction_id, REF(session, "invoice", "payment_intent"));
 	notification_set(&n->product_id, REF(session, "line_items.data.0.price.product"));
-	/* The app's own reference only where there is no customer: every other event of a customer's
-	 * purchase names the customer, and the owner must not change from one to the next. */
+	/* The app's own reference only where there is no customer: every other event of a
+	 * customer's purchase names the customer, and the owner must not change from one to the
+	 * next. */
 	notification_set(&n->account_ref, REF(session, "customer", "client_reference_id"));
 }
 

@@ -29,7 +29,7 @@ struct shard_status {
 struct status {
 	struct metrics *metrics;
 	int64_t stall_us;
-	pthread_mutex_t lock; /* everything below, and the fields of shards */
+	pthread_mutex_t lock;      /* everything below, and the fields of shards */
 	char waiting[REASON_SIZE]; /* why the process as a whole is not ready; "": it is */
 	unsigned n;
 	struct shard_status *shards;

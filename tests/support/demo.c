@@ -104,7 +104,8 @@ static void kill_and_restart(struct demo *d, struct proc *p, const char *name, i
 	if (p != d->producer)
 		await(is_reached, &mark, DRAIN_MS);
 	proc_restart(p);
-	say(d, "%3d of %d  %s is back", load_done(d->load), load_deliveries(d->load), name);
+	say(d, "%3d of %d  %s is back%s", load_done(d->load), load_deliveries(d->load), name,
+	    p == d->producer ? "" : ", and takes over when the dead one's lease (5 s) ends");
 }
 
 static bool send_all(struct demo *d)
@@ -151,7 +152,7 @@ static bool show_trace(struct demo *d)
 	char *out;
 	int status;
 
-	heading(d, "The one that waited longest, since a service was dead");
+	heading(d, "The notification that waited longest, for a lease to end");
 	printf("  $ umavez trace %s\n", id);
 	fflush(stdout);
 	status = world_run(d->world, &out, "umavez", args);

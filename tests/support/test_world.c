@@ -68,6 +68,36 @@ static void nothing_is_left_by_a_killed_program(void)
 	free(log);
 }
 
+/* A service whose log, once it has ended, says what the second argument is. */
+static int inner_with_log(const char *text)
+{
+	/* No such failpoint: it ends at once. */
+	const char *const env[] = {"UMAVEZ_FAILPOINTS=none", NULL};
+	struct world *w = world_open(0);
+	struct proc *p = world_relay(w, NULL, env);
+	FILE *log = fopen(proc_log(p), "ae");
+
+	if (log == NULL || fputs(text, log) < 0 || fclose(log) != 0)
+		return EXIT_FAILURE;
+	world_close(w);
+	return EXIT_SUCCESS;
+}
+
+static int run_inner_with_log(const char *text)
+{
+	const char *const args[] = {"--inner", text, NULL};
+
+	return world_run_all(NULL, "/proc/self/exe", args, NULL, NULL, NULL);
+}
+
+static void a_sanitizers_report_in_a_services_log_fails_the_program(void)
+{
+	CHECK_INT(run_inner_with_log("nothing special\n"), 0);
+	CHECK_INT(run_inner_with_log("==7==ERROR: AddressSanitizer: heap-use-after-free\n"), 1);
+	CHECK_INT(run_inner_with_log("WARNING: ThreadSanitizer: data race\n"), 1);
+	CHECK_INT(run_inner_with_log("a.c:1:2: runtime error: shift by 70\n"), 1);
+}
+
 static void postgresql_comes_back_with_what_was_committed(void)
 {
 	struct world *w = world_open(0);
@@ -219,6 +249,8 @@ static void a_reserved_port_can_be_listened_on_again_and_again(void)
 static const struct check checks[] = {
     {"nothing is left", nothing_is_left},
     {"nothing is left by a killed program", nothing_is_left_by_a_killed_program},
+    {"a sanitizer's report in a service's log fails the program",
+	a_sanitizers_report_in_a_services_log_fails_the_program},
     {"postgresql comes back with what was committed",
 	postgresql_comes_back_with_what_was_committed},
     {"a terminated session is replaced", a_terminated_session_is_replaced},
@@ -234,6 +266,6 @@ static const struct check checks[] = {
 int main(int argc, char **argv)
 {
 	if (argc > 1 && strcmp(argv[1], "--inner") == 0)
-		return inner();
+		return argc > 2 ? inner_with_log(argv[2]) : inner();
 	return check_main("world", checks, argc, argv);
 }

@@ -75,6 +75,10 @@ struct proc *world_producer(struct world *w, const char *const *args, const char
 struct proc *world_relay(struct world *w, const char *const *args, const char *const *env);
 struct proc *world_consumer(struct world *w, const char *const *args, const char *const *env);
 
+/* Services started from now on run under this program: its words come before theirs, and are
+ * borrowed; NULL: none. */
+void world_wrap(struct world *w, const char *const *words);
+
 /*
  * Any binary of ours, run to its end; returns its exit status, *ret_out gets stdout (malloc'd; may
  * be NULL).  Its DATABASE_URL and REDIS_URL are the operator's; w NULL: it has neither.

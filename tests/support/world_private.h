@@ -30,6 +30,7 @@ struct world {
 	char *urls[ROLE_COUNT];
 	char *redis_urls[ROLE_COUNT];
 	struct signer *signer;
+	const char *const *wrapper; /* what services run under; NULL: nothing */
 	int n_services;
 	struct service services[WORLD_MAX_SERVICES];
 

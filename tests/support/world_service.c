@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #define LIVE_MS 30000
+#define WRAPPED_LIVE_MS 120000
 #define LEAVE_MS 20000
 #define MAX_ARGS 96
 
@@ -66,12 +67,12 @@ bool proc_await_ready(struct proc *p, int64_t timeout_ms)
 }
 
 /* A service with a crash point may die there before it answers: the test's own wish. */
-static void start(struct proc *p)
+static void start(struct proc *p, int64_t live_ms)
 {
 	bool live;
 
 	proc_start(p);
-	live = await(is_live_or_dead, p, LIVE_MS) && proc_alive(p);
+	live = await(is_live_or_dead, p, live_ms) && proc_alive(p);
 	if (live || proc_has_env(p, "UMAVEZ_FAILPOINTS"))
 		return;
 	file_print_tail(proc_log(p), 4000);
@@ -81,7 +82,7 @@ static void start(struct proc *p)
 void proc_restart(struct proc *p)
 {
 	proc_stop(p, SIGKILL, LEAVE_MS);
-	start(p);
+	start(p, LIVE_MS);
 }
 
 static struct service *next_service(struct world *w)
@@ -89,6 +90,24 @@ static struct service *next_service(struct world *w)
 	if (w->n_services == WORLD_MAX_SERVICES)
 		die("too many services in one world");
 	return &w->services[w->n_services++];
+}
+
+void world_wrap(struct world *w, const char *const *words)
+{
+	w->wrapper = words;
+}
+
+static struct proc *new_process(
+    const struct world *w, const struct command *c, const char *const *env, const char *log)
+{
+	struct command all = {.n = 0};
+	struct proc_spec spec = {.argv = all.argv, .env = env, .log = log};
+
+	for (size_t i = 0; w->wrapper != NULL && w->wrapper[i] != NULL; i++)
+		add(&all, w->wrapper[i]);
+	for (int i = 0; i < c->n; i++)
+		add(&all, c->argv[i]);
+	return proc_new(&spec);
 }
 
 /* c holds the binary and what is special to it. Both endpoints are "127.0.0.1:port"; listen is NULL
@@ -108,11 +127,9 @@ static struct proc *launch(struct world *w, struct command *c, const char *liste
 	add_option(c, "--admin-listen", admin);
 	for (; args != NULL && *args != NULL; args++)
 		add(c, *args);
-
-	struct proc_spec spec = {.argv = c->argv, .env = env, .log = log};
-	service->proc = proc_new(&spec);
+	service->proc = new_process(w, c, env, log);
 	proc_set_urls(service->proc, listen ? url : admin_url, admin_url);
-	start(service->proc);
+	start(service->proc, w->wrapper ? WRAPPED_LIVE_MS : LIVE_MS);
 	free(log);
 	free(admin);
 	free(url);
