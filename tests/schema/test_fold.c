@@ -110,7 +110,7 @@ static void *deliver(void *arg)
 	    &subscribed, &renewed, &canceled, &refunded, &noted};
 	const struct delivery *d = arg;
 	struct note batch[ORDERS];
-	char names[ORDERS][16], ids[ORDERS][64];
+	char names[ORDERS][12], ids[ORDERS][64];
 
 	for (int place = d->first; place < EVENTS; place += d->step) {
 		for (int i = 0; i < ORDERS; i++) {
@@ -120,7 +120,7 @@ static void *deliver(void *arg)
 			batch[i] = *events[places[place]];
 			batch[i].at_s = d->timing->at_s[places[place]];
 			snprintf(names[i], sizeof(names[i]), "p%03d", i);
-			snprintf(ids[i], sizeof(ids[i]), "%s %.40s", names[i], batch[i].id);
+			snprintf(ids[i], sizeof(ids[i]), "p%03d %.40s", i, batch[i].id);
 			batch[i].purchase = names[i];
 			batch[i].id = ids[i];
 		}
