@@ -51,14 +51,10 @@ static void claim_init(struct batch_claim *claim, const char *store, const char 
 		claim->hash = hash_text(hash_text(hash, store), id);
 }
 
-void batch_item_init(struct batch_item *item, const char *store, const char *notification_id,
-    const char *store_purchase_id)
+void batch_item_init(struct batch_item *item)
 {
-	*item = (struct batch_item){.store = store,
-	    .notification_id = notification_id,
-	    .store_purchase_id = store_purchase_id};
-	claim_init(&item->claims[CLAIM_NOTIFICATION], store, notification_id, false);
-	claim_init(&item->claims[CLAIM_PURCHASE], store, store_purchase_id, true);
+	claim_init(&item->claims[CLAIM_NOTIFICATION], item->store, item->notification_id, false);
+	claim_init(&item->claims[CLAIM_PURCHASE], item->store, item->store_purchase_id, true);
 }
 
 static bool same(const struct batch_claim *a, const struct batch_claim *b)
@@ -110,12 +106,15 @@ size_t batch_choose(struct batch_queue *queue, struct batch_claims *claims, size
     struct batch_item **ret_items)
 {
 	struct batch_item *item, *next;
-	size_t n = 0;
+	size_t n = 0, bytes = 0;
 
 	for (item = TAILQ_FIRST(queue); item && n < max; item = next) {
 		next = TAILQ_NEXT(item, link);
+		if (n > 0 && bytes + item->bytes > BATCH_MAX_BYTES)
+			break;
 		if (!try_take(claims, item))
 			continue;
+		bytes += item->bytes;
 		TAILQ_REMOVE(queue, item, link);
 		ret_items[n++] = item;
 	}

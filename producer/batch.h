@@ -29,6 +29,7 @@ struct batch_claim {
 struct batch_item {
 	const char *store, *notification_id;
 	const char *store_purchase_id; /* NULL: none */
+	size_t bytes;                  /* of the body */
 	struct batch_claim claims[2];  /* the rest is batch.c's */
 	TAILQ_ENTRY(batch_item) link;
 };
@@ -39,9 +40,12 @@ struct batch_claims;
 struct batch_claims *batch_claims_new(size_t max_items);
 void batch_claims_free(struct batch_claims *c); /* NULL is fine */
 
-/* Call before the item is queued; its strings stay until it is released or taken from the queue. */
-void batch_item_init(struct batch_item *item, const char *store, const char *notification_id,
-    const char *store_purchase_id);
+/* Call before the item is queued, with the first four members set; the strings stay until it is
+ * released or taken from the queue. */
+void batch_item_init(struct batch_item *item);
+
+/* Bodies in one batch, but for a single one that is longer. */
+#define BATCH_MAX_BYTES ((size_t)16 << 20)
 
 /* Move at most max items from the queue to ret_items; how many. Release each when its fate is
  * known. */

@@ -8,7 +8,6 @@
 #define AT(member) offsetof(struct config, member)
 
 #define KIB INT64_C(1024)
-#define GIB (KIB * KIB * KIB)
 #define HOUR_MS INT64_C(3600000)
 
 const struct option config_options[] = {
@@ -31,7 +30,7 @@ const struct option config_options[] = {
 	"Notifications that wait for a commit, over all threads; more are answered 503", 0, 1,
 	10000000, NULL, NULL},
     {"max-body", OPT_SIZE, AT(max_body), "256KiB", "Longest body; more is answered 413", 0, KIB,
-	GIB / 4, NULL, NULL},
+	64 * KIB *KIB, NULL, NULL},
     {"request-timeout", OPT_DURATION, AT(request_timeout), "10s",
 	"From the first byte of a request to its answer", 0, 100, HOUR_MS, NULL, NULL},
     {"drain-timeout", OPT_DURATION, AT(drain_timeout), "10s",

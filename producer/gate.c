@@ -378,16 +378,6 @@ int64_t gate_take(struct gate *g, struct evhttp_request *req)
 	return c->started_us;
 }
 
-void gate_reply(struct evhttp_request *req, int status, const char *reason)
-{
-	struct bufferevent *bev = bev_of(req);
-
-	evhttp_send_reply(req, status, reason, NULL);
-	/* evhttp takes an end of file while it writes for a client that has gone. */
-	if (bev)
-		bufferevent_disable(bev, EV_READ);
-}
-
 void gate_drain(struct gate *g)
 {
 	struct connection *c;

@@ -47,10 +47,6 @@ void gate_free(struct gate *g);
  * clock_mono_us(). */
 int64_t gate_take(struct gate *g, struct evhttp_request *req);
 
-/* evhttp_send_reply() with what is in the request's output buffer, also to a client that has closed
- * its sending side already. */
-void gate_reply(struct evhttp_request *req, int status, const char *reason);
-
 /* Close what is idle, now and from now on; the listener is the caller's to close. */
 void gate_drain(struct gate *g);
 

@@ -299,7 +299,11 @@ int intake_submit(struct intake *i, struct intake_item *item, struct err *err)
 		return err_set(err, ERR_RETRY, "The database is away.");
 	if (atomic_load(&shared->queued) >= shared->max_queued)
 		return err_set(err, ERR_RETRY, "Too many notifications are waiting.");
-	batch_item_init(&item->batch, n->store, n->notification_id, n->store_purchase_id);
+	item->batch = (struct batch_item){.store = n->store,
+	    .notification_id = n->notification_id,
+	    .store_purchase_id = n->store_purchase_id,
+	    .bytes = item->extra.len};
+	batch_item_init(&item->batch);
 	TAILQ_INSERT_TAIL(&i->queue, &item->batch, link);
 	item->queued = true;
 	count_queued(i, 1);

@@ -1,6 +1,5 @@
 #include "producer/reply.h"
 
-#include "producer/gate.h"
 #include "producer/problem.h"
 
 #include <event2/buffer.h>
@@ -14,7 +13,7 @@ void reply_outcome(struct evhttp_request *req, const char *outcome)
 	evhttp_add_header(
 	    evhttp_request_get_output_headers(req), "Content-Type", "application/json");
 	evbuffer_add_printf(evhttp_request_get_output_buffer(req), "{\"outcome\":\"%s\"}", outcome);
-	gate_reply(req, 200, "OK");
+	evhttp_send_reply(req, 200, "OK", NULL);
 }
 
 void reply_problem(struct evhttp_request *req, int status, const char *detail)
@@ -31,7 +30,7 @@ void reply_problem(struct evhttp_request *req, int status, const char *detail)
 	if (evhttp_request_get_command(req) != EVHTTP_REQ_HEAD)
 		evbuffer_add(evhttp_request_get_output_buffer(req), document, len);
 	free(document);
-	gate_reply(req, status, problem_title(status));
+	evhttp_send_reply(req, status, problem_title(status), NULL);
 }
 
 void reply_close(struct evhttp_request *req)

@@ -1,7 +1,6 @@
 #include "tests/producer/deliver.h"
 
 #include "tests/support/files.h"
-#include "tests/support/http.h"
 #include "tests/support/signer.h"
 
 #include <stdio.h>
@@ -70,26 +69,4 @@ void delivery_start(struct delivery *d, const char *url, const char *id, const c
 void delivery_join(struct delivery *d)
 {
 	pthread_join(d->thread, NULL);
-}
-
-int64_t deliver_queued(struct proc *producer)
-{
-	char *url = text_format("%s/metrics", proc_admin_url(producer));
-	struct http_answer answer;
-	int64_t queued = -1;
-
-	http_request("GET", url, NULL, NULL, 0, 5000, &answer);
-	const char *line = strstr(answer.body, "\numavez_queue_depth ");
-	if (line)
-		queued = strtoll(line + strlen("\numavez_queue_depth "), NULL, 10);
-	http_answer_done(&answer);
-	free(url);
-	return queued;
-}
-
-bool deliver_await_lock_waits(struct world *w, int n)
-{
-	return world_await_int(w, n, 10000,
-	    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-	    " AND application_name LIKE 'umavez-producer/%%'");
 }

@@ -19,7 +19,8 @@ char *deliver_request(const char *id, const char *subscription, const char *more
 /* Post it. The status (0: no answer); *ret_body is malloc'd and may be NULL. */
 int deliver(const char *url, const char *id, const char *subscription, char **ret_body);
 
-/* The same on a thread of its own. */
+/* The same on a thread of its own.  Static, so that a check that fails leaves nothing on the stack
+ * that the thread still writes to. */
 struct delivery {
 	const char *url;
 	char id[32], subscription[32];
@@ -29,11 +30,5 @@ struct delivery {
 };
 void delivery_start(struct delivery *d, const char *url, const char *id, const char *subscription);
 void delivery_join(struct delivery *d);
-
-/* How many notifications are in the queue of this producer, by its own metrics; -1: no answer. */
-int64_t deliver_queued(struct proc *producer);
-
-/* Wait until so many of this producer's sessions wait for a lock. */
-bool deliver_await_lock_waits(struct world *w, int n);
 
 #endif

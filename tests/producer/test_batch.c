@@ -39,7 +39,10 @@ static struct batch_item *add(
 
 	snprintf(f->names[n][0], sizeof(f->names[n][0]), "%s", id);
 	snprintf(f->names[n][1], sizeof(f->names[n][1]), "%s", purchase ? purchase : "");
-	batch_item_init(item, store, f->names[n][0], purchase ? f->names[n][1] : NULL);
+	*item = (struct batch_item){.store = store,
+	    .notification_id = f->names[n][0],
+	    .store_purchase_id = purchase ? f->names[n][1] : NULL};
+	batch_item_init(item);
 	TAILQ_INSERT_TAIL(&f->queue, item, link);
 	return item;
 }
@@ -87,6 +90,21 @@ static void one_of_a_purchase_one_of_a_notification(void)
 	CHECK_STR(choose(&f, 10), "");
 	batch_release(f.claims, first);
 	CHECK_STR(choose(&f, 10), "b a");
+	tear_down(&f);
+}
+
+static void long_bodies_make_short_batches(void)
+{
+	struct fixture f;
+
+	set_up(&f);
+	add(&f, "stripe", "a", NULL)->bytes = 1000;
+	add(&f, "stripe", "b", NULL)->bytes = BATCH_MAX_BYTES - 1000;
+	add(&f, "stripe", "c", NULL)->bytes = BATCH_MAX_BYTES + 1;
+	add(&f, "stripe", "d", NULL)->bytes = 1;
+	CHECK_STR(choose(&f, 10), "a b");
+	CHECK_STR(choose(&f, 10), "c");
+	CHECK_STR(choose(&f, 10), "d");
 	tear_down(&f);
 }
 
@@ -289,6 +307,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 	    {"all in order of arrival", all_in_order_of_arrival},
 	    {"one of a purchase, one of a notification", one_of_a_purchase_one_of_a_notification},
+	    {"long bodies make short batches", long_bodies_make_short_batches},
 	    {"an id belongs to its store", an_id_belongs_to_its_store},
 	    {"random queues", random_queues},
 	    {"a good batch goes in one call", a_good_batch_goes_in_one_call},

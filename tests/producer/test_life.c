@@ -1,4 +1,5 @@
 #include "tests/producer/deliver.h"
+#include "tests/producer/stage.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
@@ -163,44 +164,24 @@ static void a_verdict_that_does_not_come(void)
 	free(token);
 	free(header);
 	free(body);
-	proc_kill(p, SIGTERM);
-	CHECK_INT(proc_wait(p, 10000), 0);
+	stage_end(p);
 	proc_free(p);
 	close(fd);
 	free(url);
 	free(keys);
 }
 
-static PGconn *lock(const char *subscription)
-{
-	PGconn *locker = world_pg(world);
-	char *sql = text_format("BEGIN; SELECT 1 FROM intake.purchase"
-				" WHERE store_purchase_id = '%s' FOR UPDATE",
-	    subscription);
-
-	PQclear(PQexec(locker, sql));
-	free(sql);
-	return locker;
-}
-
-static void unlock(PGconn *locker)
-{
-	PQclear(PQexec(locker, "COMMIT"));
-	PQfinish(locker);
-}
-
 static void sigterm_finishes_what_is_queued(void)
 {
 	static const char *const args[] = {"--threads", "2", "--database-connections", "2", NULL};
-	struct proc *p = world_producer(world, args, NULL);
-	struct delivery d[4];
+	struct proc *p = stage_producer(world, args);
+	static struct delivery d[4];
 	struct http_answer answer;
 	char *ready = text_format("%s/readyz", proc_admin_url(p));
 	PGconn *locker;
 
-	CHECK(proc_await_ready(p, 10000));
 	CHECK_INT(deliver(proc_url(p), "evt_drain", "sub_drain", NULL), 200);
-	locker = lock("sub_drain");
+	locker = stage_lock(world, "sub_drain");
 	for (int i = 0; i < 4; i++) {
 		char id[32];
 		snprintf(id, sizeof(id), "evt_drain_%d", i);
@@ -215,7 +196,7 @@ static void sigterm_finishes_what_is_queued(void)
 	    now_ms() < until &&
 	    world_int(world, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
 			     " AND application_name LIKE 'umavez-producer/%%'") +
-		    deliver_queued(p) <
+		    stage_queued(p) <
 		4)
 		sleep_ms(5);
 	proc_kill(p, SIGTERM);
@@ -224,7 +205,7 @@ static void sigterm_finishes_what_is_queued(void)
 	CHECK_INT(answer.status, 503);
 	http_answer_done(&answer);
 	CHECK_INT(deliver(proc_url(p), "evt_drain_late", "sub_drain", NULL), 0);
-	unlock(locker);
+	stage_unlock(locker);
 	for (int i = 0; i < 4; i++) {
 		delivery_join(&d[i]);
 		CHECK_INT(d[i].status, 200);
@@ -236,16 +217,15 @@ static void sigterm_finishes_what_is_queued(void)
 static void draining_has_an_end(void)
 {
 	static const char *const args[] = {"--drain-timeout", "500ms", NULL};
-	struct proc *p = world_producer(world, args, NULL);
-	struct delivery d;
+	struct proc *p = stage_producer(world, args);
+	static struct delivery d;
 	PGconn *locker;
 	int64_t started;
 
-	CHECK(proc_await_ready(p, 10000));
 	CHECK_INT(deliver(proc_url(p), "evt_end", "sub_end", NULL), 200);
-	locker = lock("sub_end");
+	locker = stage_lock(world, "sub_end");
 	delivery_start(&d, proc_url(p), "evt_end_1", "sub_end");
-	CHECK(deliver_await_lock_waits(world, 1));
+	CHECK(stage_await_lock_waits(world, 1));
 	started = now_ms();
 	proc_kill(p, SIGTERM);
 	CHECK_INT(proc_wait(p, 10000), 1);
@@ -253,15 +233,14 @@ static void draining_has_an_end(void)
 	delivery_join(&d);
 	CHECK_INT(d.status, 503);
 	CHECK(proc_log_has(p, "1 unanswered"));
-	unlock(locker);
+	stage_unlock(locker);
 }
 
 static void an_idle_producer_stops_at_once(void)
 {
-	struct proc *p = world_producer(world, NULL, NULL);
+	struct proc *p = stage_producer(world, NULL);
 	int64_t started;
 
-	CHECK(proc_await_ready(p, 10000));
 	started = now_ms();
 	proc_kill(p, SIGTERM);
 	CHECK_INT(proc_wait(p, 10000), 0);
@@ -310,9 +289,8 @@ static void every_crash_point_is_survived(void)
 
 static void another_schema_is_refused(void)
 {
-	struct proc *p = world_producer(world, NULL, NULL);
+	struct proc *p = stage_producer(world, NULL);
 
-	CHECK(proc_await_ready(p, 10000));
 	proc_kill(p, SIGKILL);
 	world_sql(world, "INSERT INTO intake.migration (version, name, checksum)"
 			 " VALUES (9999, 'future', 'x')");
