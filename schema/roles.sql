@@ -1,4 +1,5 @@
--- Least privilege: one group role a service, granted to the login roles that the services use.
+-- Least privilege: one group role a service, and umavez_emitter for other applications that publish by
+-- intake.emit(), granted to the login roles that they use.
 -- Applied by `umavez migrate --roles`, as often as you like; it grants what this database has of the
 -- two schemas, and takes nothing from roles that it does not know.
 
@@ -6,7 +7,8 @@ DO $$
 DECLARE
 	r text;
 BEGIN
-	FOREACH r IN ARRAY ARRAY['umavez_producer', 'umavez_relay', 'umavez_consumer', 'umavez_operator'] LOOP
+	FOREACH r IN ARRAY ARRAY['umavez_producer', 'umavez_relay', 'umavez_consumer', 'umavez_operator',
+	    'umavez_emitter'] LOOP
 		IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = r) THEN
 			EXECUTE format('CREATE ROLE %I NOLOGIN', r);
 		END IF;
@@ -20,11 +22,12 @@ DO $$
 BEGIN
 	IF to_regnamespace('intake') IS NOT NULL THEN
 		REVOKE ALL ON ALL TABLES IN SCHEMA intake FROM
-		    umavez_producer, umavez_relay, umavez_consumer, umavez_operator;
+		    umavez_producer, umavez_relay, umavez_consumer, umavez_operator, umavez_emitter;
 		REVOKE ALL ON SCHEMA intake FROM umavez_consumer;
-		GRANT USAGE ON SCHEMA intake TO umavez_producer, umavez_relay, umavez_operator;
+		GRANT USAGE ON SCHEMA intake TO umavez_producer, umavez_relay, umavez_operator, umavez_emitter;
 		-- receive and emit write the outbox with their owner's rights: nobody else inserts there.
-		GRANT EXECUTE ON FUNCTION intake.receive, intake.emit TO umavez_producer;
+		GRANT EXECUTE ON FUNCTION intake.receive TO umavez_producer;
+		GRANT EXECUTE ON FUNCTION intake.emit TO umavez_emitter;
 		GRANT SELECT ON intake.migration, intake.setting TO umavez_producer, umavez_relay;
 		GRANT SELECT ON intake.outbox, intake.tick, intake.shard_lease, intake.stream_group,
 		    intake.instance TO umavez_relay;

@@ -188,8 +188,15 @@ static void p4_a_warning_is_no_commit(void)
 	    " FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND query ~ 'receive'");
 	delivery_join(&d);
 	CHECK_INT(d.status, 503);
+	/* The retry finds it committed, and waits for the standby all the same. */
+	delivery_start(&d, proc_url(p), "evt_sync", "sub_sync");
+	CHECK(world_await_int(world, 1, 5000,
+	    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+	    " AND application_name LIKE 'umavez-producer/%%' AND query ~ 'receive'"));
 	world_sql(world, "ALTER SYSTEM RESET synchronous_standby_names");
 	world_sql(world, "SELECT pg_reload_conf()");
+	delivery_join(&d);
+	CHECK_INT(d.status, 200);
 	world_sql(world, "RESET synchronous_commit");
 	CHECK(proc_await_ready(p, 10000));
 	CHECK_INT(deliver(proc_url(p), "evt_sync", "sub_sync", &body), 200);

@@ -55,8 +55,7 @@ static void make_roles(void)
 {
 	world_sql(world, "CREATE ROLE app_team; CREATE ROLE app LOGIN IN ROLE app_team;"
 			 "CREATE ROLE stranger LOGIN;"
-			 "GRANT USAGE ON SCHEMA intake TO app_team, stranger;"
-			 "GRANT EXECUTE ON FUNCTION intake.emit TO app_team, stranger");
+			 "GRANT umavez_emitter TO app_team, stranger");
 }
 
 static void receive(PGconn *conn, const char *id, int at_s)
@@ -83,6 +82,22 @@ static void check_rights(void)
 	CHECK_STR(state_of(stranger, emit), "42501");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.outbox"), 1);
 	PQfinish(app);
+	PQfinish(stranger);
+}
+
+/* A temporary table is found before the catalogue, unless the function says otherwise. */
+static void check_no_shadow(void)
+{
+	PGconn *stranger = session("stranger");
+
+	clean();
+	CHECK_STR(
+	    state_of(stranger, "CREATE TEMP TABLE pg_roles AS SELECT 'app_team'::name AS rolname,"
+			       " 'stranger'::regrole::oid AS oid"),
+	    "");
+	CHECK_STR(state_of(stranger, "GRANT SELECT ON pg_temp.pg_roles TO PUBLIC"), "");
+	CHECK_STR(state_of(stranger, emit), "42501");
+	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.outbox"), 0);
 	PQfinish(stranger);
 }
 
@@ -184,6 +199,7 @@ static void check_subject_lock(void)
 
 static const struct check checks[] = {
     {"a role emits under the sources granted to it", check_rights},
+    {"a temporary table grants nothing", check_no_shadow},
     {"never under a store's name", check_no_store},
     {"nobody inserts into the outbox", check_no_insert},
     {"in the caller's own transaction", check_own_transaction},
