@@ -21,6 +21,7 @@ end
 
 -- The first XADD is the first write: when maxmemory refuses it, nothing has happened, and once it is
 -- done the others are not refused.
+local tail = {'shard', ARGV[4], 'relay', ARGV[2], 'published_at', ARGV[3]}
 for i = FIRST, #ARGV, STEP do
 	local entry = {key, ARGV[i]}
 	for f = 1, #ROW do
@@ -29,8 +30,8 @@ for i = FIRST, #ARGV, STEP do
 			entry[#entry + 1] = ARGV[i + f]
 		end
 	end
-	for _, v in ipairs({'shard', ARGV[4], 'relay', ARGV[2], 'published_at', ARGV[3]}) do
-		entry[#entry + 1] = v
+	for t = 1, #tail do
+		entry[#entry + 1] = tail[t]
 	end
 	redis.call('XADD', unpack(entry))
 end

@@ -2,6 +2,7 @@
 
 #include "common/memory.h"
 #include "common/pg.h"
+#include "common/service.h"
 #include "relay_text.h"
 
 #include <assert.h>
@@ -17,6 +18,7 @@
 #define STATEMENT_MS 300000
 #define LOCK_MS 10000
 #define CONNECT_MS 5000
+#define SILENCE_MS (STATEMENT_MS + CONNECT_MS)
 
 struct db {
 	PGconn *conn;
@@ -69,8 +71,8 @@ static int check_cluster(PGconn *conn, unsigned *ret_shards, struct err *err)
 	}
 	if (pg_int(res, 0, "expected") != pg_int(res, 0, "actual")) {
 		err_set(err, ERR_MISMATCH,
-		    "this is PostgreSQL cluster %s, but the outbox was written in %s: see umavez "
-		    "rebase",
+		    "this is PostgreSQL cluster %s, but the outbox was written in %s: connect to "
+		    "that one",
 		    pg_text(res, 0, "actual"), pg_text(res, 0, "expected"));
 		goto done;
 	}
@@ -201,8 +203,7 @@ static int send_prepared(
 		arg(&all, args->values[i], args->lens[i], args->formats[i]);
 	assert(all.n == s->n);
 	if (!PQsendQueryPrepared(db->conn, s->name, all.n, all.values, all.lens, all.formats, 0)) {
-		pg_error(db->conn, NULL, err);
-		return err_wrap(err, "%s", s->name);
+		return pg_error(db->conn, NULL, err);
 	}
 	return 0;
 }
@@ -214,16 +215,51 @@ static bool is_good(const PGresult *res)
 	return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
 }
 
-int db_run(struct db *db, enum db_statement statement, struct db_args *args, PGresult **ret_res,
-    struct err *err)
+/* Until PQgetResult() does not block: a server that is silent is noticed, and a stop is not waited
+ * for. */
+static int await_result(struct db *db, struct err *err)
 {
-	PGresult *res = NULL, *more;
-	int rc = -1;
+	while (PQisBusy(db->conn)) {
+		struct pollfd pfds[] = {{.fd = PQsocket(db->conn), .events = POLLIN},
+		    {.fd = service_stop_fd(), .events = POLLIN}};
+		int n = poll(pfds, 2, SILENCE_MS);
 
-	if (send_prepared(db, statement, args, err) < 0)
+		if (n < 0 && errno != EINTR)
+			return err_set(err, ERR_RETRY, "poll: %s", strerror(errno));
+		if (n == 0)
+			return err_set(err, ERR_RETRY, "no answer from the server in time");
+		if (n > 0 && pfds[1].revents)
+			return err_set(err, ERR_RETRY, "stopping");
+		if (!PQconsumeInput(db->conn))
+			return pg_error(db->conn, NULL, err);
+	}
+	return 0;
+}
+
+/* PQgetResult(), which gives NULL at the end of a statement. */
+static int next_result(struct db *db, PGresult **ret_res, struct err *err)
+{
+	if (await_result(db, err) < 0)
 		return -1;
-	/* The rows come before the implicit commit: an error may still follow them. */
-	while ((more = PQgetResult(db->conn))) {
+	*ret_res = PQgetResult(db->conn);
+	return 0;
+}
+
+/*
+ * The first error of the statement, or else its result: the rows come before the implicit commit,
+ * and an error may still follow them.
+ */
+static int collect(struct db *db, PGresult **ret_res, struct err *err)
+{
+	PGresult *res = NULL, *more = NULL;
+
+	for (;;) {
+		if (next_result(db, &more, err) < 0) {
+			PQclear(res);
+			return -1;
+		}
+		if (!more)
+			break;
 		if (!res || is_good(res)) {
 			PQclear(res);
 			res = more;
@@ -231,9 +267,20 @@ int db_run(struct db *db, enum db_statement statement, struct db_args *args, PGr
 			PQclear(more);
 		}
 	}
+	*ret_res = res;
+	return 0;
+}
+
+int db_run(struct db *db, enum db_statement statement, struct db_args *args, PGresult **ret_res,
+    struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = -1;
+
+	if (send_prepared(db, statement, args, err) < 0 || collect(db, &res, err) < 0)
+		goto done;
 	if (!res || !is_good(res) || PQstatus(db->conn) != CONNECTION_OK) {
 		pg_error(db->conn, res && is_good(res) ? NULL : res, err);
-		err_wrap(err, "%s", statements[statement].name);
 		goto done;
 	}
 	if (ret_res) {
@@ -243,7 +290,7 @@ int db_run(struct db *db, enum db_statement statement, struct db_args *args, PGr
 	rc = 0;
 done:
 	PQclear(res);
-	return rc;
+	return rc < 0 ? err_wrap(err, "%s", statements[statement].name) : 0;
 }
 
 int db_send(struct db *db, enum db_statement statement, struct db_args *args, struct err *err)
@@ -257,29 +304,38 @@ int db_send(struct db *db, enum db_statement statement, struct db_args *args, st
 
 int db_row(struct db *db, PGresult **ret_row, struct err *err)
 {
-	PGresult *res = PQgetResult(db->conn);
-	int rc = 0;
+	PGresult *res = NULL;
+	int rc = -1;
 
+	if (next_result(db, &res, err) < 0)
+		goto done;
 	if (PQresultStatus(res) == PGRES_SINGLE_TUPLE) {
 		*ret_row = res;
 		return 0;
 	}
-	if (!res || PQresultStatus(res) != PGRES_TUPLES_OK)
-		rc = pg_error(db->conn, res, err);
-	PQclear(res);
-	while (rc == 0 && (res = PQgetResult(db->conn))) {
-		rc = pg_error(db->conn, res, err);
-		PQclear(res);
+	if (!res || !is_good(res)) {
+		pg_error(db->conn, res, err);
+		goto done;
 	}
-	if (rc == 0)
-		*ret_row = NULL;
-	return rc;
+	PQclear(res);
+	res = NULL;
+	if (collect(db, &res, err) < 0)
+		goto done;
+	if (res) {
+		pg_error(db->conn, res, err);
+		goto done;
+	}
+	*ret_row = NULL;
+	rc = 0;
+done:
+	PQclear(res);
+	return rc < 0 ? err_wrap(err, "read") : 0;
 }
 
 int db_cancel(struct db *db, struct err *err)
 {
 	PGcancel *cancel = PQgetCancel(db->conn);
-	PGresult *res;
+	PGresult *rest = NULL;
 	char why[256];
 	int rc = -1;
 
@@ -288,14 +344,15 @@ int db_cancel(struct db *db, struct err *err)
 		goto done;
 	}
 	/* What is left of the rows, and the error that says that it was cancelled, if it was. */
-	while ((res = PQgetResult(db->conn)))
-		PQclear(res);
+	if (collect(db, &rest, err) < 0)
+		goto done;
 	if (PQstatus(db->conn) != CONNECTION_OK) {
 		pg_error(db->conn, NULL, err);
 		goto done;
 	}
 	rc = 0;
 done:
+	PQclear(rest);
 	PQfreeCancel(cancel);
 	return rc;
 }

@@ -4,20 +4,13 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "common/service.h"
-#include "relay/chain.h"
-#include "relay/db.h"
-#include "relay/find.h"
-#include "relay/publisher.h"
-#include "relay/replay.h"
-#include "relay/stream.h"
-#include "relay/trim.h"
+#include "relay/shard_private.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
 #define BACKOFF_MIN_MS 100
 #define BACKOFF_MAX_MS 5000
-#define FLOOR_INTERVAL_US (60 * 1000000LL)
 
 /* How long publishing may keep everything else waiting. */
 #define PUBLISH_US (10 * 1000000LL)
@@ -25,46 +18,11 @@
 /* How soon a lost lease is noticed while waiting for a wake-up. */
 #define WAIT_SLICE_MS 100
 
-struct shard {
-	const struct config *config;
-	struct shard_status *status;
-	struct lease *lease;
-	unsigned number;
-	struct rng rng;
-
-	/* Kept over sessions. */
-	struct stream_id known; /* where the stream was last known to end */
-	int64_t trim_due_us, floor_due_us;
-	struct trim *trim;
-	struct replay *replay;
-
-	/* One session. */
-	struct db *db;
-	struct stream *stream;
-	struct publisher *publisher;
-	bool placed;  /* the position is known; what follows belongs to it */
-	bool drained; /* nothing in the chain of ticks is left to publish */
-	int64_t last_tick, least_tick;
-	int64_t poll_due_us;
-	int64_t cut_us; /* when the last tick with rows was cut */
-	bool healthy;   /* something was achieved: the next failure is the first one */
-};
-
-static struct log_field lf_shard(const struct shard *s)
+void shard_pause(struct shard *s, const char *why)
 {
-	return lf_int("shard", s->number);
-}
-
-/* ------------------------------------------------------------------ waiting */
-
-static bool is_due(int64_t *due_us, int64_t interval_us)
-{
-	int64_t now_us = clock_mono_us();
-
-	if (now_us < *due_us)
-		return false;
-	*due_us = now_us + interval_us;
-	return true;
+	if (status_paused(s->status, why))
+		log_error("publishing is paused", lf_shard(s), lf_str("reason", why));
+	lease_wait(s->lease, s->config->poll_interval);
 }
 
 /* Until a wake-up, the next poll, or the end of the lease. */
@@ -84,205 +42,11 @@ static int wait_for_rows(struct shard *s, struct err *err)
 	return 0;
 }
 
-/* A shard that waits for somebody else looks again at every poll. */
-static void pause_shard(struct shard *s, const char *why)
-{
-	if (status_paused(s->status, why))
-		log_error("publishing is paused", lf_shard(s), lf_str("reason", why));
-	lease_wait(s->lease, s->config->poll_interval);
-}
-
-static void resume(struct shard *s)
-{
-	status_paused(s->status, NULL);
-}
-
-/* ------------------------------------------------------------------ position */
-
-static void report(struct shard *s, const struct finding *f)
-{
-	char last[STREAM_ID_SIZE], start[STREAM_ID_SIZE];
-	const struct position *p = &f->position;
-
-	stream_id_format(f->stream.last, last);
-	stream_id_format(p->start, start);
-	if (p->rewind) {
-		log_warn("Redis has lost entries: they are published again", lf_shard(s),
-		    lf_str("stream_id", last), lf_str("from", start));
-		status_rewind(s->status);
-	}
-	if (p->gap)
-		log_error("rows behind the stream's end are no longer retained", lf_shard(s),
-		    lf_str("stream_id", last), lf_str("from", start));
-	log_info("position", lf_shard(s), lf_str("stream_id", last), lf_str("from", start),
-	    lf_int("tick", f->chain.last_tick),
-	    lf_str("action", p->action == POSITION_REPAIR ? "repair" : "go on"));
-}
-
-/* Their loss would be nobody's: so trouble with the copy stops nothing. */
-static int copy_aside(struct shard *s, const struct finding *f, struct err *err)
-{
-	struct err trouble = ERR_INIT;
-	char last[STREAM_ID_SIZE];
-	uint64_t copied;
-
-	stream_id_format(f->stream.last, last);
-	if (stream_copy_aside(s->stream, f->input.own, f->stream.last, &copied, &trouble) < 0) {
-		log_warn("cannot copy foreign entries aside", lf_shard(s), lf_err(&trouble));
-		if (redis_broken(stream_redis(s->stream))) {
-			*err = trouble;
-			return -1;
-		}
-		return 0;
-	}
-	if (copied > 0)
-		log_error("the stream has entries that are not ours, or no longer in the outbox",
-		    lf_shard(s), lf_int("entries", (int64_t)copied), lf_str("stream_id", last));
-	status_foreign(s->status, copied);
-	return 0;
-}
-
-/* *ret_from moves above the stream's end. False in *ret_placed: raced, start over. */
-static int repair(struct shard *s, const struct finding *f, struct publish_from *from,
-    bool *ret_placed, struct err *err)
-{
-	int64_t tick = 0;
-	enum cut cut;
-
-	if (chain_branch(s->db, f->chain.last_tick, f->least_tick, f->position.start, false, &cut,
-		&tick, err) < 0)
-		return -1;
-	*ret_placed = cut == CUT_TICK;
-	if (cut != CUT_TICK)
-		return 0;
-	log_warn("repair tick", lf_shard(s), lf_int("tick", tick));
-	status_repair(s->status);
-	s->last_tick = tick;
-	from->position = (struct stream_id){(uint64_t)tick, 0};
-	return 0;
-}
-
-static int place(struct shard *s, const struct finding *f, struct err *err)
-{
-	struct publish_from from = {.position = f->position.start,
-	    .expected = f->stream.last,
-	    .own = f->input.own,
-	    .length = f->stream.length,
-	    .setback = f->position.setback};
-	bool placed = true;
-
-	s->last_tick = f->chain.last_tick;
-	s->least_tick = f->least_tick;
-	if (f->position.action == POSITION_REPAIR && repair(s, f, &from, &placed, err) < 0)
-		return -1;
-	if (!placed)
-		return 0;
-	publisher_start(s->publisher, &from);
-	s->known = from.expected;
-	s->placed = true;
-	s->drained = false;
-	return 0;
-}
-
-static int find(struct shard *s, struct err *err)
-{
-	char why[200];
-	struct finding f;
-
-	if (find_position(s->db, s->stream, s->known, s->config->replay_margin, &f, err) < 0)
-		return -1;
-	status_length(s->status, f.stream.length);
-	if (f.position.action == POSITION_PAUSE) {
-		snprintf(why, sizeof(why), "%s: %s", stream_key(s->stream),
-		    position_reason_text(f.position.reason));
-		pause_shard(s, why);
-		return 0;
-	}
-	report(s, &f);
-	if (f.position.aside && copy_aside(s, &f, err) < 0)
-		return -1;
-	return place(s, &f, err);
-}
-
-/* ------------------------------------------------------------------ chores */
-
-/* Trouble with a chore must not keep rows from being published; a broken connection shows anyway.
- */
-static int chore(struct shard *s, const char *what, int rc, struct err *err)
-{
-	if (rc == 0)
-		return 0;
-	if (redis_broken(stream_redis(s->stream)) || err->kind == ERR_MISMATCH)
-		return -1;
-	log_warn(what, lf_shard(s), lf_err(err));
-	return 0;
-}
-
-static int trim(struct shard *s, struct err *err)
-{
-	const struct publish_from *at = publisher_at(s->publisher);
-	int64_t removed;
-
-	if (trim_run(s->trim, s->db, s->stream, at->own, &removed, err) < 0)
-		return -1;
-	if (removed > 0)
-		log_debug("trimmed", lf_shard(s), lf_int("entries", removed));
-	status_trimmed(s->status, removed);
-	publisher_set_length(s->publisher, at->length - removed);
-	return 0;
-}
-
-static int lift_floor(struct shard *s, struct err *err)
-{
-	return db_run(s->db, DB_LIFT_FLOOR, NULL, NULL, err);
-}
-
-/* Once a poll: is the stream still what we know, and does anybody ask for rows again? */
-static int poll_stream(struct shard *s, struct err *err)
-{
-	const struct publish_from *at = publisher_at(s->publisher);
-	int64_t last_tick = s->last_tick;
-	struct stream_state state;
-	bool raced = false;
-
-	if (stream_look(s->stream, &state, err) < 0)
-		return -1;
-	publisher_set_length(s->publisher, state.length);
-	status_length(s->status, state.length);
-	if (state.kind == STREAM_WRONG_TYPE || stream_id_compare(state.last, at->expected) != 0) {
-		s->placed = false;
-		return 0;
-	}
-	if (chore(s, "cannot answer a request for a replay",
-		replay_run(s->replay, s->db, s->stream, state.first, s->least_tick, &s->last_tick,
-		    &raced, err),
-		err) < 0)
-		return -1;
-	s->placed = !raced;
-	s->drained = s->drained && s->last_tick == last_tick;
-	return 0;
-}
-
-static int do_chores(struct shard *s, struct err *err)
-{
-	if (is_due(&s->poll_due_us, s->config->poll_interval * 1000) && poll_stream(s, err) < 0)
-		return -1;
-	if (s->placed && is_due(&s->trim_due_us, s->config->trim_interval * 1000) &&
-	    chore(s, "cannot trim", trim(s, err), err) < 0)
-		return -1;
-	if (s->number == 0 && is_due(&s->floor_due_us, FLOOR_INTERVAL_US) &&
-	    chore(s, "cannot lift the floor of transaction ids", lift_floor(s, err), err) < 0)
-		return -1;
-	return 0;
-}
-
-/* ------------------------------------------------------------------ the loop */
-
 static int wait_for_room(struct shard *s, struct err *err)
 {
 	char why[400];
 
-	if (chore(s, "cannot trim", trim(s, err), err) < 0)
+	if (chore_trim(s, err) < 0)
 		return -1;
 	if (publisher_at(s->publisher)->length <= s->config->stream_max_length)
 		return 0;
@@ -290,14 +54,13 @@ static int wait_for_room(struct shard *s, struct err *err)
 	    "the stream has %" PRId64 " entries, --stream-max-length is %" PRId64 ": %s",
 	    publisher_at(s->publisher)->length, s->config->stream_max_length,
 	    trim_obstacle(s->trim));
-	pause_shard(s, why);
+	shard_pause(s, why);
 	return 0;
 }
 
 static int publish(struct shard *s, struct err *err)
 {
 	enum publish_end end;
-
 	int rc = publisher_run(s->publisher, s->lease, clock_mono_us() + PUBLISH_US, &end, err);
 
 	if (stream_id_compare(publisher_at(s->publisher)->expected, s->known) != 0)
@@ -314,12 +77,11 @@ static int publish(struct shard *s, struct err *err)
 	case PUBLISH_FULL:
 		return wait_for_room(s, err);
 	case PUBLISH_TOO_LARGE:
-		pause_shard(s, publisher_obstacle(s->publisher));
+		shard_pause(s, publisher_obstacle(s->publisher));
 		break;
 	case PUBLISH_DONE:
-		resume(s);
-		break;
 	case PUBLISH_STOPPED:
+		status_paused(s->status, NULL);
 		break;
 	}
 	return 0;
@@ -353,8 +115,8 @@ static int run_once(struct shard *s, struct err *err)
 	enum cut cut = CUT_NOTHING;
 
 	if (!s->placed)
-		return find(s, err);
-	if (do_chores(s, err) < 0)
+		return place_shard(s, err);
+	if (chore_run(s, err) < 0)
 		return -1;
 	if (!s->placed)
 		return 0;

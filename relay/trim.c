@@ -197,7 +197,7 @@ static bool judge(struct trim *t, const struct groups *g, const PGresult *regist
 		if (!group) {
 			snprintf(t->obstacle, sizeof(t->obstacle),
 			    "group %s is missing: nothing is trimmed until it is back, or dropped "
-			    "by umavez group drop",
+			    "from intake.stream_group",
 			    name);
 			return false;
 		}

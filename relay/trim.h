@@ -2,7 +2,7 @@
  * trim.h - forget the entries that every consumer group has acknowledged.
  *
  * The stream is a window, the outbox is the record.  A group counts from the moment that it was
- * first seen until somebody drops it (umavez group drop): while one is missing, or there is none at
+ * first seen until somebody deletes its row: while one is missing, or there is none at
  * all, nothing is trimmed.
  */
 #ifndef UMAVEZ_RELAY_TRIM_H

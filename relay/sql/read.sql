@@ -13,7 +13,7 @@ FROM (SELECT b.id
       FROM intake.tick_ranges($1, $2) AS r
       CROSS JOIN LATERAL (SELECT o.id FROM intake.outbox AS o
           WHERE o.shard = $1 AND o.xid >= r.first AND o.xid < r.past
-            AND o.id > greatest(r.after_id, $3) ) AS b
+            AND o.id > greatest(r.after_id, $3) OFFSET 0) AS b
       WHERE b.id <= (SELECT intake.tick_cap($1, $2))
       ORDER BY b.id) AS k
 JOIN intake.outbox AS o ON o.id = k.id

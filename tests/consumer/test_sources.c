@@ -22,6 +22,12 @@ static void one_id_from_two_sources(void)
 	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.inbox"), 3);
 	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log WHERE n IN (1, 2, 4)"), 3);
 	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), 3);
+
+	/* Again, in another batch. */
+	add(s, 5, "stripe");
+	CHECK(stage_await_cursor(s, "1767225600000-5"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.inbox"), 3);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), 3);
 	stage_close(s);
 }
 

@@ -1,4 +1,5 @@
 /* How long the stream may get: trimming, pausing, replaying what was trimmed, and large events. */
+#include "relay/trim.h"
 #include "tests/relay/stack.h"
 #include "tests/support/files.h"
 
@@ -172,7 +173,7 @@ static void missing_group_stops_trimming(void)
 	CHECK(world_await_int(
 	    w, 50, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group WHERE name = 'g'"));
 	CHECK_INT(length(w), 50);
-	world_sql(w, "DELETE FROM intake.stream_group WHERE name = 'gone'"); /* umavez group drop */
+	world_sql(w, "DELETE FROM intake.stream_group WHERE name = 'gone'");
 	CHECK(await_length(w, 1));
 	world_close(w);
 }
@@ -202,6 +203,68 @@ static void stored_before_trimmed(void)
 	proc_restart(relay);
 	CHECK(world_await_int(w, 0, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
 	CHECK_INT(length(w), 50);
+	world_close(w);
+}
+
+/* Positions are read again by the trim itself: here, a group goes back in between. */
+static void group_goes_back_before_the_trim(bool read_again)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	stack_emit(w, "a", 50);
+	stack_check(w, 0);
+	proc_kill(relay, SIGKILL);
+	proc_wait(relay, WAIT_MS);
+	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	CHECK_INT(read_group(w, "g", 50, 50), 50);
+	proc_set_env(relay,
+	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.before_trim=sleep(1000)@1", NULL});
+	proc_restart(relay);
+	CHECK(world_await_int(w, 50, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
+	stack_redis(w, "XGROUP SETID " STREAM " g 0");
+	if (read_again)
+		CHECK_INT(read_group(w, "g", 50, 0), 50);
+	CHECK(world_await_int(w, 0, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
+	CHECK_INT(length(w), 50);
+	world_close(w);
+}
+
+static void set_back_before_the_trim(void)
+{
+	group_goes_back_before_the_trim(false);
+}
+
+static void pending_again_before_the_trim(void)
+{
+	group_goes_back_before_the_trim(true);
+}
+
+/* Read beyond our newest entry, a group has acknowledged no rows there: foreign entries stand for
+ * none, and rows that are not published yet may have lower positions. */
+static void acknowledged_ends_at_our_newest(void)
+{
+	struct world *w = stack_open(1);
+	struct stream_id own = {5, 7};
+	struct err err = ERR_INIT;
+	struct trim *trim = trim_new();
+	struct stream *stream;
+	struct db *db;
+	int64_t removed;
+
+	stack_redis(w, "XADD " STREAM " 5-7 a b");
+	stack_redis(w, "XADD " STREAM " 9-0 a b");
+	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	CHECK_INT(read_group(w, "g", 2, 2), 2);
+	CHECK_INT(db_open(world_relay_url(w), 0, &db, &err), 0);
+	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
+	CHECK_INT(trim_run(trim, db, stream, own, &removed, &err), 0);
+	CHECK_INT(world_int(w, "SELECT acknowledged_tick FROM intake.stream_group"), 5);
+	CHECK_INT(world_int(w, "SELECT acknowledged_id FROM intake.stream_group"), 7);
+	CHECK_INT(length(w), 2);
+	trim_free(trim);
+	stream_close(stream);
+	db_close(db);
 	world_close(w);
 }
 
@@ -338,6 +401,15 @@ static void check_answer_none(struct world *w, const char *cursor)
 	free(expected);
 }
 
+/* "<cursor> <tick>" */
+static long long tick_of(const char *answer)
+{
+	const char *space = strchr(answer, ' ');
+
+	CHECK(space != NULL && space[1] >= '1' && space[1] <= '9');
+	return strtoll(space + 1, NULL, 10);
+}
+
 static void nothing_to_replay(void)
 {
 	struct world *w = stack_open(1);
@@ -373,7 +445,7 @@ static void what_was_trimmed_is_replayed(void)
 
 	answer = ask(w, cursor);
 	CHECK(strncmp(answer, cursor, strlen(cursor)) == 0);
-	CHECK_INT(sscanf(answer + strlen(cursor), " %lld", &tick), 1);
+	tick = tick_of(answer);
 	stack_emit(w, "b", 10);
 	CHECK(await_length(w, 41)); /* row 50, rows 21 to 50 again, and the new ones */
 	witness_streams(w);
@@ -387,7 +459,7 @@ static void what_was_trimmed_is_replayed(void)
 	/* All of it: the effects database was lost. */
 	free(answer);
 	answer = ask(w, "0-0");
-	CHECK_INT(sscanf(answer, "0-0 %lld", &tick), 1);
+	tick = tick_of(answer);
 	CHECK(await_length(w, 101));
 	witness_streams(w);
 	CHECK_INT(
@@ -418,6 +490,9 @@ int main(int argc, char **argv)
 	    {"B44 pending entries stay", pending_entries_stay},
 	    {"a registered group is missing: nothing is trimmed", missing_group_stops_trimming},
 	    {"acknowledged is stored before it is trimmed", stored_before_trimmed},
+	    {"a group is set back before the trim", set_back_before_the_trim},
+	    {"a group reads again before the trim", pending_again_before_the_trim},
+	    {"acknowledged ends at our newest entry", acknowledged_ends_at_our_newest},
 	    {"an empty stream is filled from the acknowledged", filled_from_the_acknowledged},
 	    {"B43 pauses at the limit, and resumes alone", pauses_at_the_limit},
 	    {"B35 too large an event stops its shard, visibly", too_large_an_event},

@@ -1,4 +1,5 @@
 /* What Redis, and others who write to it, may do to a stream: it is complete again afterwards. */
+#include "relay/stream.h"
 #include "tests/relay/stack.h"
 #include "tests/support/files.h"
 
@@ -171,6 +172,11 @@ static void foreign_at_any_moment(void)
 	world_close(w);
 }
 
+static bool has_some(void *ctx)
+{
+	return stack_redis_int(ctx, "XLEN " STREAM) > 0;
+}
+
 static bool has_entries(void *ctx)
 {
 	return stack_redis_int(ctx, "XLEN " STREAM) == 3;
@@ -212,6 +218,44 @@ static void foreign_takes_an_id(void)
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
 	check_among_others(w);
+	world_close(w);
+}
+
+/* A row of ours, under a position that no tick gives it. */
+static void copy_under_another_id(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay;
+	int64_t tick;
+
+	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
+		     "FROM generate_series(1, 20) AS g");
+	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
+	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
+	CHECK(await(has_entries, w, WAIT_MS));
+	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
+	stack_redis(w, "XADD " STREAM " %lld-20 id m20 source app", (long long)tick + 1);
+	proc_set_env(relay, NULL);
+	proc_restart(relay);
+	check_among_others(w);
+	CHECK(metric(relay, "foreign_entries_total") >= 1);
+	world_close(w);
+}
+
+/* The append itself finds out, long before the next poll. */
+static void lost_between_polls(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay =
+	    stack_relay(w, (const char *const[]){"--poll-interval", "60s", NULL}, NULL);
+
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	for (int i = 0; i < 3; i++) {
+		stack_emit(w, i == 0 ? "a" : i == 1 ? "b" : "c", 20);
+		world_sql(w, "NOTIFY umavez_outbox");
+		CHECK(stack_await_published(w, 5000));
+		stack_redis(w, "DEL " STREAM);
+	}
 	world_close(w);
 }
 
@@ -272,6 +316,22 @@ static void replica_and_back(void)
 	world_close(w);
 }
 
+/* A connection that was made to a master, and outlives that. */
+static void only_a_master_is_believed(void)
+{
+	struct world *w = world_open(0);
+	struct err err = ERR_INIT;
+	struct stream *stream;
+
+	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
+	CHECK_INT(stream_check_master(stream, &err), 0);
+	stack_redis(w, "REPLICAOF 127.0.0.1 1");
+	CHECK_INT(stream_check_master(stream, &err), -1);
+	CHECK_INT(err.kind, ERR_RETRY);
+	stream_close(stream);
+	world_close(w);
+}
+
 static void await_paused(struct proc *relay, const char *why)
 {
 	char *body;
@@ -294,7 +354,7 @@ static void another_type(void)
 	stack_check(w, 0);
 	stack_redis(w, "SET " STREAM " x");
 	stack_emit(w, "b", 20);
-	await_paused(relay, "umavez stream reset");
+	await_paused(relay, "DEL clears it");
 	stack_redis(w, "DEL " STREAM);
 	stack_check(w, 0);
 	CHECK(proc_await_ready(relay, WAIT_MS));
@@ -371,6 +431,28 @@ static void stopped_for_a_while(void)
 	world_close(w);
 }
 
+/* While Redis makes the relay wait, no query stays open: it would hold back vacuum everywhere. */
+static void slow_redis_and_a_large_tick(void)
+{
+	struct world *w = stack_open(1);
+	const int64_t rows = 20000;
+
+	stack_relay(w, (const char *const[]){"--append-batch", "100", NULL}, NULL);
+	world_sql(w,
+	    "INSERT INTO intake.outbox (shard, source, message_id, type, subject, time, data) "
+	    "SELECT 0, 'app', 'm' || g, 't', 's', now(), json_build_object('x', repeat('x', 400)) "
+	    "FROM generate_series(1, %lld) AS g",
+	    (long long)rows);
+	CHECK(await(has_some, w, WAIT_MS));
+	kill(world_redis_pid(w), SIGSTOP);
+	CHECK(world_await_int(w, 0, 5000,
+	    "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'umavez-relay/0' "
+	    "AND (state <> 'idle' OR backend_xmin IS NOT NULL)"));
+	kill(world_redis_pid(w), SIGCONT);
+	stack_check(w, 0);
+	world_close(w);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -381,13 +463,17 @@ int main(int argc, char **argv)
 	    {"foreign entries at any moment", foreign_at_any_moment},
 	    {"a foreign entry in the middle of a tick", foreign_in_the_middle_of_a_tick},
 	    {"a foreign entry under an ID of ours", foreign_takes_an_id},
+	    {"a row of ours under an ID that is not its own", copy_under_another_id},
+	    {"lost between two polls", lost_between_polls},
 	    {"entries of commits that the database has lost", phantoms},
 	    {"B50 out of memory, and raised", out_of_memory},
 	    {"B50 a replica for a while", replica_and_back},
+	    {"only a master is believed", only_a_master_is_believed},
 	    {"B35 the key holds another type", another_type},
 	    {"an ID far in the future", far_in_the_future},
 	    {"a group beyond the stream's end is set back", group_beyond_the_end},
 	    {"B51 Redis stands still", stopped_for_a_while},
+	    {"B51 Redis stands still in the middle of a large tick", slow_redis_and_a_large_tick},
 	    {NULL, NULL},
 	};
 	return check_main("relay redis faults", checks, argc, argv);
