@@ -45,6 +45,14 @@ enum err_kind pg_error_kind(const char *sqlstate)
 	return in_class(sqlstate, reject) ? ERR_REJECT : ERR_FATAL;
 }
 
+/* The server has ended the connection with this error: it says nothing of the statement. */
+static bool ends_connection(const PGresult *res)
+{
+	const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+	return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
+}
+
 int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 {
 	const char *sqlstate = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
@@ -61,6 +69,8 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 		return err_set(
 		    err, ERR_FATAL, "unexpected result %s", PQresStatus(PQresultStatus(res)));
 	err_set(err, pg_error_kind(sqlstate), "%s", message ? message : "the connection is lost");
+	if (ends_connection(res))
+		err->kind = ERR_RETRY;
 	if (sqlstate)
 		strncpy(err->sqlstate, sqlstate, sizeof(err->sqlstate) - 1);
 	return -1;

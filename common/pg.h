@@ -50,7 +50,8 @@ int pg_connect_error(PGconn *conn, struct err *err); /* PQconnectPoll() failed. 
  */
 enum err_kind pg_error_kind(const char *sqlstate);
 
-/* Fill *err from a failed result, or from the connection when res is NULL. Returns -1. */
+/* Fill *err from a failed result, or from the connection when res is NULL. What ends the connection
+ * (severity FATAL or PANIC) is ERR_RETRY whatever its SQLSTATE. Returns -1. */
 int pg_error(PGconn *conn, const PGresult *res, struct err *err);
 
 /*

@@ -64,16 +64,18 @@ bool pg_io_gave_up(const PGconn *conn)
 	return (intptr_t)PQinstanceData(conn, keep_limit) < 0;
 }
 
-static bool flush(PGconn *conn, int64_t deadline_us)
+/* A connection that breaks meanwhile is read to its end, where the server may have said why. */
+static void flush(PGconn *conn, int64_t deadline_us)
 {
-	int rc;
-
-	while ((rc = PQflush(conn)) > 0) {
+	while (PQflush(conn) > 0) {
+		if (!pg_io_wait(conn, POLLIN | POLLOUT, deadline_us)) {
+			give_up(conn);
+			return;
+		}
 		/* A server that writes while we do must be read, or both wait for ever. */
-		if (!pg_io_wait(conn, POLLIN | POLLOUT, deadline_us) || !PQconsumeInput(conn))
-			return false;
+		if (!PQconsumeInput(conn))
+			return;
 	}
-	return rc == 0;
 }
 
 static void await_result(PGconn *conn, int64_t deadline_us)
@@ -117,8 +119,7 @@ static PGresult *collect(PGconn *conn, int64_t deadline_us)
 
 static PGresult *finish(PGconn *conn, int64_t deadline_us)
 {
-	if (!flush(conn, deadline_us))
-		give_up(conn);
+	flush(conn, deadline_us);
 	PQsetnonblocking(conn, 0);
 	return collect(conn, deadline_us);
 }

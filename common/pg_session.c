@@ -295,8 +295,9 @@ int pg_schema_check(const PGresult *res, const char *schema, struct err *err)
 
 int pg_check_schema(PGconn *conn, const char *schema, struct err *err)
 {
-	PGresult *res = PQexec(conn, pg_schema_check_query(schema));
-	int rc = res ? pg_schema_check(res, schema, err) : pg_error(conn, NULL, err);
+	PGresult *res = pg_io_query(conn, pg_schema_check_query(schema));
+	int rc = res && PQstatus(conn) == CONNECTION_OK ? pg_schema_check(res, schema, err)
+							: pg_error(conn, res, err);
 
 	PQclear(res);
 	return rc;

@@ -4,6 +4,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/pace.h"
 #include "common/service.h"
 #include "producer/meter.h"
 #include "producer/wake.h"
@@ -11,6 +12,11 @@
 #include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Longer than a load balancer needs to notice, shorter than the retries of any store go on. */
+enum { NOT_READY_US = 30000000 };
+enum { LOG_PACE_MS = 60000 };
 
 /* One connection, and the batch that is under way on it. */
 struct lane {
@@ -29,6 +35,7 @@ struct intake {
 	struct batch_queue queue;
 	struct batch_claims *claims;
 	struct event *dispatch;
+	struct pace failed_pace;
 	unsigned n_lanes;
 	struct lane *lanes;
 	atomic_int up; /* of the lanes' sessions */
@@ -92,6 +99,7 @@ static void give_up(struct lane *l)
 		settle_range(l, NULL, INTAKE_UNAVAILABLE);
 	while (batch_plan_next(&l->plan, &l->range));
 	l->carrying = false;
+	event_active(l->intake->dispatch, EV_TIMEOUT, 0);
 }
 
 static void log_refused(const struct lane *l, const struct err *err)
@@ -103,20 +111,45 @@ static void log_refused(const struct lane *l, const struct err *err)
 	    lf_err(err));
 }
 
+static void on_lost(struct lane *l, const struct err *err)
+{
+	struct intake *i = l->intake;
+	bool cluster = strcmp(err->sqlstate, "UMV03") == 0;
+
+	if (pace_due(&i->failed_pace, clock_mono_us(), LOG_PACE_MS))
+		LOG_AT(cluster ? LOG_ERROR : LOG_WARN, "batch not committed",
+		    lf_str("sqlstate", err->sqlstate), lf_err(err), lf_end());
+	if (session_is_idle(l->session)) {
+		atomic_store(&i->options.shared->failed_us, clock_mono_us());
+		atomic_fetch_add(&i->options.shared->failures, 1);
+		session_drop(l->session, err);
+	}
+	give_up(l);
+}
+
+/* What a constraint or a trigger refuses it may take another day; a data exception (22) or a
+ * program limit (54) comes again whenever this is sent. */
+static enum intake_outcome refusal_of(const struct err *err)
+{
+	bool forever = strncmp(err->sqlstate, "22", 2) == 0 || strncmp(err->sqlstate, "54", 2) == 0;
+
+	return forever ? INTAKE_UNSTORABLE : INTAKE_REFUSED;
+}
+
 static void on_failed(struct lane *l, const struct err *err)
 {
-	enum batch_event event = batch_event_of(err);
+	/* Nothing can be sent again on a connection that is gone. */
+	enum batch_event event = session_is_idle(l->session) ? batch_event_of(err) : BATCH_LOST;
 
 	if (event == BATCH_LOST) {
-		if (session_is_idle(l->session))
-			session_drop(l->session, err);
-		give_up(l);
+		on_lost(l, err);
 		return;
 	}
 	if (batch_plan_settle(&l->plan, l->range, event)) {
 		if (event == BATCH_REFUSED)
 			log_refused(l, err);
-		settle_range(l, NULL, event == BATCH_REFUSED ? INTAKE_REFUSED : INTAKE_UNAVAILABLE);
+		settle_range(
+		    l, NULL, event == BATCH_REFUSED ? refusal_of(err) : INTAKE_UNAVAILABLE);
 	}
 	send_next(l);
 }
@@ -144,6 +177,7 @@ static void on_done(void *ctx, const PGresult *res, const struct err *err)
 	/* Durable: notification, purchase and outbox rows of the range, and nobody has been told. A
 	 * restart need not do anything: the senders post again and are answered "duplicate". */
 	FAILPOINT("producer.after_commit");
+	atomic_store(&shared->failures, 0);
 	if (any_accepted(res))
 		wake_ring(shared->wake);
 	batch_plan_settle(&l->plan, l->range, BATCH_COMMITTED);
@@ -259,6 +293,7 @@ struct intake *intake_new(const struct intake_options *options)
 		abort();
 	i->lanes = mem_zalloc(options->connections, sizeof(*i->lanes));
 	i->n_lanes = options->connections;
+	i->options.shared->lanes += (int)options->connections;
 	for (unsigned n = 0; n < i->n_lanes; n++)
 		open_lane(i, &i->lanes[n]);
 	return i;
@@ -288,6 +323,12 @@ void intake_free(struct intake *i)
 bool intake_is_up(const struct intake *i)
 {
 	return atomic_load(&i->up) > 0;
+}
+
+bool intake_commits(const struct intake_shared *shared, int64_t now_us)
+{
+	return atomic_load(&shared->failures) < shared->lanes ||
+	       now_us - atomic_load(&shared->failed_us) >= NOT_READY_US;
 }
 
 int intake_submit(struct intake *i, struct intake_item *item, struct err *err)

@@ -26,6 +26,11 @@ struct intake_shared {
 	long max_queued;
 	atomic_int up;    /* connections of all loops */
 	atomic_bool lost; /* the log says that the database is away */
+	int lanes;        /* connections of all loops, up or not */
+	/* Batches that the database has answered but not committed, for no fault of theirs, since
+	 * one was committed; and when. */
+	atomic_int failures;
+	_Atomic int64_t failed_us;
 	struct meter *meter;
 	struct wake *wake; /* rung after each commit that accepted something */
 };
@@ -43,6 +48,7 @@ enum intake_outcome {
 	INTAKE_ACCEPTED,
 	INTAKE_DUPLICATE,
 	INTAKE_REFUSED,    /* by the database, for its data: nothing is stored */
+	INTAKE_UNSTORABLE, /* the same, and no later attempt can do better */
 	INTAKE_UNAVAILABLE /* not stored, or unknown: the store's retry will tell */
 };
 
@@ -61,6 +67,13 @@ void intake_free(struct intake *i); /* nothing may be submitted any more; NULL i
 
 /* Has it a connection? Any thread. */
 bool intake_is_up(const struct intake *i);
+
+/*
+ * False for a while after as many batches in a row have failed as there are connections: the
+ * database is there, and full or forbidden.  Then true again until the next one fails, since only a
+ * notification can tell that it is over.
+ */
+bool intake_commits(const struct intake_shared *shared, int64_t now_us);
 
 /* done() is called once, later. ERR_RETRY: the queue is full or the database away; no done(). */
 int intake_submit(struct intake *i, struct intake_item *item, struct err *err) warn_unused;

@@ -121,10 +121,37 @@ static void note(const struct receipt *r, const char *outcome)
 	    lf_str("outcome", outcome));
 }
 
+/* Into the intake, for a first or for a second time. */
+static bool enqueue(struct receipt *r)
+{
+	struct err err = ERR_INIT;
+
+	if (intake_submit(r->all->options.intake, &r->item, &err) == 0)
+		return true;
+	note(r, "unavailable");
+	answer_problem(r, 503, err.message);
+	finish(r);
+	return false;
+}
+
+/* Keep what is authentic, if not for what it says then for itself (P12). False: it is so already.
+ */
+static bool quarantine(struct receipt *r)
+{
+	if (r->notification->kind == KIND_UNRECOGNIZED)
+		return false;
+	notification_quarantine(
+	    r->notification, r->hook.body, r->hook.len, "the database cannot hold what it says");
+	enqueue(r);
+	return true;
+}
+
 static void on_settled(struct intake_item *item, enum intake_outcome outcome)
 {
 	struct receipt *r = (struct receipt *)((char *)item - offsetof(struct receipt, item));
 
+	if (outcome == INTAKE_UNSTORABLE && quarantine(r))
+		return;
 	switch (outcome) {
 	case INTAKE_ACCEPTED:
 		note(r, r->notification->kind == KIND_UNRECOGNIZED ? "quarantined" : "accepted");
@@ -134,6 +161,7 @@ static void on_settled(struct intake_item *item, enum intake_outcome outcome)
 		note(r, "duplicate");
 		answer_outcome(r, "duplicate");
 		break;
+	case INTAKE_UNSTORABLE:
 	case INTAKE_REFUSED:
 		note(r, "refused");
 		answer_problem(
@@ -150,8 +178,6 @@ static void on_settled(struct intake_item *item, enum intake_outcome outcome)
 
 static void submit(struct receipt *r, struct notification *n)
 {
-	struct err err = ERR_INIT;
-
 	r->notification = n;
 	r->item = (struct intake_item){
 	    .notification = n,
@@ -161,14 +187,10 @@ static void submit(struct receipt *r, struct notification *n)
 		.len = r->hook.len},
 	    .done = on_settled,
 	};
-	if (intake_submit(r->all->options.intake, &r->item, &err) == 0) {
+	if (enqueue(r)) {
 		move(r, QUEUED);
 		set_timer(r, r->deadline_us);
-		return;
 	}
-	note(r, "unavailable");
-	answer_problem(r, 503, err.message);
-	finish(r);
 }
 
 static void refuse(struct receipt *r, int status, const char *reason, const char *detail)

@@ -191,6 +191,10 @@ bool server_ready(void *server, char *reason, size_t reason_size)
 			return false;
 		}
 	}
+	if (!intake_commits(&s->shared, now_us)) {
+		snprintf(reason, reason_size, "the database commits nothing");
+		return false;
+	}
 	return true;
 }
 

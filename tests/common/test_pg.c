@@ -1,11 +1,9 @@
-#include "common/clock.h"
 #include "common/pg.h"
 #include "common/pg_array.h"
 #include "tests/support/check.h"
 #include "tests/support/world.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -93,6 +91,20 @@ static void errors(void)
 	PQfinish(conn);
 }
 
+/* It ends the connection, and says so only by its severity. */
+static void fatal_error(void)
+{
+	PGconn *conn = open_ok();
+	struct err err = ERR_INIT;
+
+	exec_ok(conn, "SET exit_on_error = on");
+	CHECK_INT(pg_run(conn, "SELECT 1/0", 0, NULL, NULL, &err), -1);
+	CHECK_INT(err.kind, ERR_RETRY);
+	CHECK_STR(err.sqlstate, "22012");
+	CHECK(PQstatus(conn) == CONNECTION_BAD);
+	PQfinish(conn);
+}
+
 static void lost_connection(void)
 {
 	PGconn *conn = open_ok();
@@ -107,71 +119,6 @@ static void lost_connection(void)
 	CHECK_INT(pg_commit(conn, &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
 	PQfinish(conn);
-}
-
-/* Gives up after two and a half seconds, of which the server's own timeout is a small part. */
-static PGconn *open_impatient(void)
-{
-	const struct pg_session session = {
-	    .application_name = "umavez-test", .statement_timeout = 500, .connect_timeout = 2000};
-	struct err err = ERR_INIT;
-	PGconn *conn;
-
-	if (pg_connect(world_admin_url(world), &session, &conn, &err) < 0)
-		CU_FAIL_FATAL(err.message);
-	return conn;
-}
-
-/* Its own timeouts do not help when it is stopped. */
-static void stopped_server(void)
-{
-	PGconn *conn = open_impatient();
-	struct err err = ERR_INIT;
-
-	exec_ok(conn, "BEGIN");
-	kill(PQbackendPID(conn), SIGSTOP);
-	int64_t began_us = clock_mono_us();
-	CHECK_INT(pg_run(conn, "SELECT 1", 0, NULL, NULL, &err), -1);
-	int64_t took_us = clock_mono_us() - began_us;
-	kill(PQbackendPID(conn), SIGCONT);
-	CHECK_INT(err.kind, ERR_RETRY);
-	CHECK_STR(err.message, "no answer from the server in time");
-	CHECK(took_us >= 2500000 && took_us < 20000000);
-	CHECK(PQstatus(conn) == CONNECTION_BAD);
-	CHECK_INT(pg_commit(conn, &err), -1);
-	CHECK_INT(err.kind, ERR_RETRY);
-	PQfinish(conn);
-}
-
-static int send_long(PGconn *conn, struct err *err)
-{
-	enum { SIZE = 8 << 20 };
-	char *text = calloc(1, SIZE + 1);
-	const char *params[] = {text};
-	PGresult *res = NULL;
-
-	memset(text, 'x', SIZE);
-	int rc = pg_run(conn, "SELECT length($1) AS n", 1, params, &res, err);
-	if (rc == 0)
-		CHECK_INT(pg_int(res, 0, "n"), SIZE);
-	PQclear(res);
-	free(text);
-	return rc;
-}
-
-/* More than the sockets hold, to a server that does not read. */
-static void stopped_server_and_a_long_statement(void)
-{
-	PGconn *patient = open_ok(), *conn = open_impatient();
-	struct err err = ERR_INIT;
-
-	CHECK_INT(send_long(patient, &err), 0);
-	kill(PQbackendPID(conn), SIGSTOP);
-	CHECK_INT(send_long(conn, &err), -1);
-	kill(PQbackendPID(conn), SIGCONT);
-	CHECK_STR(err.message, "no answer from the server in time");
-	PQfinish(conn);
-	PQfinish(patient);
 }
 
 /* Tables whose commit is refused, or comes with a WARNING. */
@@ -270,6 +217,7 @@ static void p4_unconfirmed_by_the_standby(void)
 	world_sql(world, "SELECT pg_reload_conf()");
 	CHECK(world_await_int(world, 1, 5000,
 	    "SELECT (current_setting('synchronous_standby_names') = 'nosuch')::int"));
+	world_sql(world, "CHECKPOINT"); /* it is the checkpointer that has commits wait */
 	CHECK_INT(pthread_create(&thread, NULL, commit_thread, &err), 0);
 	CHECK(world_await_int(
 	    world, 1, 10000, "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"));
@@ -407,9 +355,8 @@ static const struct check checks[] = {
     {"kinds", kinds},
     {"rows", rows},
     {"errors", errors},
+    {"a FATAL error", fatal_error},
     {"a lost connection", lost_connection},
-    {"a stopped server", stopped_server},
-    {"a stopped server and a long statement", stopped_server_and_a_long_statement},
     {"P4: rows are not a commit", p4_rows_are_not_a_commit},
     {"P4: commit", p4_commit},
     {"P4: a commit that no standby confirmed", p4_unconfirmed_by_the_standby},

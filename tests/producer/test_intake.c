@@ -179,6 +179,7 @@ static void p4_a_warning_is_no_commit(void)
 	world_sql(world, "SELECT pg_reload_conf()");
 	CHECK(world_await_int(
 	    world, 1, 5000, "SELECT (current_setting('synchronous_standby_names') <> '')::int"));
+	world_sql(world, "CHECKPOINT"); /* it is the checkpointer that has commits wait */
 	delivery_start(&d, proc_url(p), "evt_sync", "sub_sync");
 	CHECK(world_await_int(world, 1, 5000,
 	    "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
