@@ -167,8 +167,7 @@ static struct stream_id first_entry(const redisReply *reply)
 	return id;
 }
 
-int feed_look_at_stream(
-    struct feed *f, struct standing *ret_standing, struct stream_size *ret_size, struct err *err)
+static int look_at_size(struct feed *f, struct stream_size *ret_size, struct err *err)
 {
 	struct stream_size size = {.added = LAG_UNKNOWN};
 	struct err cause = ERR_INIT;
@@ -190,13 +189,41 @@ int feed_look_at_stream(
 		size.first = first_entry(reply);
 	}
 	f->counts = size.added != LAG_UNKNOWN;
-	ret_standing->stream_first = size.first;
-	ret_standing->stream_end = size.end;
 	*ret_size = size;
 	rc = 0;
 done:
 	freeReplyObject(reply);
 	return rc;
+}
+
+static int look_for_replay(
+    struct feed *f, uint64_t tick, enum replay_seen *ret_seen, struct err *err)
+{
+	struct batch *batch = NULL;
+
+	if (feed_read(f, (struct stream_id){tick, 0}, 1, 1, &batch, err) < 0)
+		return -1;
+	if (!batch)
+		*ret_seen = REPLAY_NOTHING;
+	else
+		*ret_seen = batch->n == 1 && batch->first.ms == tick ? REPLAY_ROW : REPLAY_OTHER;
+	batch_free(batch);
+	return 0;
+}
+
+int feed_look_at_stream(
+    struct feed *f, struct standing *ret_standing, struct stream_size *ret_size, struct err *err)
+{
+	const struct replay *replay = &ret_standing->replay;
+
+	if (look_at_size(f, ret_size, err) < 0)
+		return -1;
+	ret_standing->stream_first = ret_size->first;
+	ret_standing->stream_end = ret_size->end;
+	ret_standing->replay_seen = REPLAY_NOTHING;
+	if (!replay->answered || !replay->again)
+		return 0;
+	return look_for_replay(f, replay->tick, &ret_standing->replay_seen, err);
 }
 
 int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t block_ms,

@@ -33,7 +33,7 @@ int feed_open(const struct feed_options *options, unsigned shard, struct feed **
 void feed_close(struct feed *f); /* NULL is fine */
 
 /* Facts for position_next(): has_group, bookmark and replay before the cursor is read from the
- * database, then the stream's. */
+ * database, then the stream's (which completes the same standing). */
 int feed_look_at_group(struct feed *f, struct standing *ret_standing, struct err *err) warn_unused;
 int feed_look_at_stream(struct feed *f, struct standing *ret_standing, struct stream_size *ret_size,
     struct err *err) warn_unused;

@@ -23,6 +23,11 @@ static bool begins_behind(const struct standing *s)
 	return before(STREAM_ID_ZERO, s->cursor) && before(s->cursor, s->stream_first);
 }
 
+static bool is_empty(const struct standing *s)
+{
+	return same(s->stream_first, STREAM_ID_ZERO);
+}
+
 /* What the answer says, once the stream bears it out. */
 static struct position follow_answer(const struct standing *s)
 {
@@ -33,10 +38,16 @@ static struct position follow_answer(const struct standing *s)
 	/* It would lead backwards. */
 	if (!before(s->cursor, start))
 		return do_at(POSITION_ASK, s->cursor);
-	/* A cursor ahead of the stream's end would look like a stream that lost it. */
-	if (!before(start, s->stream_end))
+	switch (s->replay_seen) {
+	case REPLAY_NOTHING:
+		/* A cursor ahead of the stream's end would look like a stream that lost it. */
 		return do_at(POSITION_AWAIT, s->cursor);
-	return do_at(POSITION_JUMP, start);
+	case REPLAY_ROW:
+		return do_at(POSITION_JUMP, start);
+	case REPLAY_OTHER:
+		break;
+	}
+	return do_at(POSITION_ASK, s->cursor);
 }
 
 /* There is a question or an answer, and the bookmark is not ahead. */
@@ -56,6 +67,8 @@ struct position position_next(const struct standing *s)
 {
 	if (!s->has_group)
 		return do_at(POSITION_MAKE_GROUP, STREAM_ID_ZERO);
+	if (is_empty(s) && before(STREAM_ID_ZERO, s->cursor))
+		return do_at(POSITION_IDLE, s->cursor);
 	if (before(s->stream_end, s->cursor))
 		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
 	if (before(s->cursor, s->bookmark))
@@ -70,6 +83,8 @@ const char *position_action_name(enum position_action action)
 	switch (action) {
 	case POSITION_READ:
 		return "read";
+	case POSITION_IDLE:
+		return "idle";
 	case POSITION_MAKE_GROUP:
 		return "make group";
 	case POSITION_RESTART:

@@ -22,6 +22,15 @@
  * Question or answer is the record that a replay is wanted: the question is set together with the
  * bookmark, the relay puts the answer in its place, and the answer goes when it has been followed.
  * Until then nothing is applied, since order would be lost.
+ *
+ * The relay may give up a tick that it has named: somebody else's entry comes before its rows, and
+ * what the relay publishes then is only what the stream lacked.  So an answer is followed when a
+ * row of its tick is the first entry after <tick>-0, and any other entry there means to ask again,
+ * which never harms.  (Somebody else's entry that passes for a message, under the tick's own name
+ * and below its rows, would go unnoticed.)
+ *
+ * A stream without entries proves nothing: it is about to be filled again, from where the relay
+ * believes every consumer to be.  The cursor is kept until there is an entry to compare it with.
  */
 #ifndef UMAVEZ_CONSUMER_POSITION_H
 #define UMAVEZ_CONSUMER_POSITION_H
@@ -39,10 +48,18 @@ struct replay {
 	uint64_t tick;
 };
 
+/* The first entry after <tick>-0, of an answer that names a tick. */
+enum replay_seen {
+	REPLAY_NOTHING, /* there is none yet */
+	REPLAY_ROW,     /* a message, and of that tick */
+	REPLAY_OTHER,
+};
+
 struct standing {
 	bool has_group;
 	struct stream_id bookmark; /* with has_group */
 	struct replay replay;
+	enum replay_seen replay_seen;
 	struct stream_id cursor;
 	struct stream_id stream_first; /* its oldest entry; 0-0: none */
 	struct stream_id stream_end;   /* 0-0: empty or missing */
@@ -50,6 +67,7 @@ struct standing {
 
 enum position_action {
 	POSITION_READ,       /* read on from `at`, the cursor */
+	POSITION_IDLE,       /* nothing to read: look again when there is an entry */
 	POSITION_MAKE_GROUP, /* create the group at the beginning, and look again */
 	POSITION_RESTART,    /* the stream lost its end: set bookmark, then cursor, back to 0-0 */
 	POSITION_ASK,    /* commits were lost: set the bookmark back to `at` and ask for a replay */

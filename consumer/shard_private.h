@@ -5,7 +5,7 @@
 #define UMAVEZ_CONSUMER_SHARD_PRIVATE_H
 
 #include "common/clock.h"
-#include "consumer/pace.h"
+#include "common/pace.h"
 #include "consumer/shard.h"
 
 #include <stdbool.h>
@@ -44,6 +44,9 @@ void shard_unsettle(struct shard *s);
 
 /* Read once and apply what came. After an error of a batch: wait as failure_next() says. */
 int shard_step(struct shard *s, struct err *err) warn_unused;
+
+/* Reads and writes work: what failed before is over. */
+void shard_get_on(struct shard *s);
 
 /* Tell Redis how far the cursor is, if it does not know. */
 int shard_bookmark(struct shard *s, struct err *err) warn_unused;

@@ -3,6 +3,7 @@
 #include "common/lease.h"
 #include "common/log.h"
 #include "common/metric.h"
+#include "consumer/batch.h"
 #include "consumer/counters.h"
 #include "consumer/position.h"
 #include "consumer/progress.h"
@@ -52,6 +53,21 @@ static void adopt(struct shard *s, const struct standing *now, const struct stre
 	metric_set(c->lag_entries[s->n], (double)lag);
 	if (lag == 0)
 		metric_set(c->lag_seconds[s->n], 0);
+}
+
+/* What comes first is for the next look; here it only ends the wait. */
+static int idle(struct shard *s, struct err *err)
+{
+	const struct counters *c = s->options->counters;
+	struct batch *batch = NULL;
+
+	metric_set(c->lag_entries[s->n], 0);
+	metric_set(c->lag_seconds[s->n], 0);
+	shard_get_on(s);
+	if (feed_read(s->feed, STREAM_ID_ZERO, 1, s->options->block_ms, &batch, err) < 0)
+		return -1;
+	batch_free(batch);
+	return 0;
 }
 
 static int restart(struct shard *s, const struct standing *now, struct err *err)
@@ -128,6 +144,8 @@ static int follow(
 	switch (position.action) {
 	case POSITION_READ:
 		return 0;
+	case POSITION_IDLE:
+		return idle(s, err);
 	case POSITION_MAKE_GROUP:
 		return make_group(s, err);
 	case POSITION_RESTART:

@@ -89,8 +89,7 @@ static void tell_foreign(struct shard *s, const struct batch *batch)
 	s->foreign = 0;
 }
 
-/* Reads and writes work: what failed before is over. */
-static void get_on(struct shard *s)
+void shard_get_on(struct shard *s)
 {
 	if (s->errors > 0)
 		log_info("shard goes on", lf_int("shard", s->n), lf_int("attempt", s->errors));
@@ -107,7 +106,7 @@ static void passed(struct shard *s, const struct batch *batch, size_t applied)
 	failure_over(&s->failure, s->cursor);
 	count(s->options->counters, batch, applied);
 	tell_foreign(s, batch);
-	get_on(s);
+	shard_get_on(s);
 }
 
 /* At once when a message begins to fail, then once a minute. */
@@ -183,7 +182,7 @@ static int apply(struct shard *s, const struct batch *batch, struct err *err)
 	if (!outcome.moved) {
 		log_debug("the cursor was moved by another", lf_int("shard", s->n));
 		shard_unsettle(s);
-		get_on(s);
+		shard_get_on(s);
 		return 0;
 	}
 	passed(s, batch, outcome.applied);
@@ -201,7 +200,7 @@ int shard_step(struct shard *s, struct err *err)
 	if (feed_read(s->feed, s->cursor, count_max, read_block_ms(s), &batch, err) < 0)
 		goto done;
 	if (!batch) {
-		get_on(s);
+		shard_get_on(s);
 		rc = 0;
 		goto done;
 	}

@@ -55,13 +55,16 @@ static int answer_consumers(struct shard *s, struct err *err)
 {
 	int64_t last_tick = s->last_tick;
 	bool raced = false;
+	int rc = replay_run(
+	    s->replay, s->db, s->stream, s->first, s->least_tick, &s->last_tick, &raced, err);
 
-	if (replay_run(s->replay, s->db, s->stream, s->first, s->least_tick, &s->last_tick, &raced,
-		err) < 0)
-		return -1;
-	s->placed = !raced;
+	/* Also when its answer failed: the tick is there. */
 	if (s->last_tick != last_tick)
 		s->drained = false;
+	publisher_promise(s->publisher, replay_promised(s->replay));
+	if (rc < 0)
+		return -1;
+	s->placed = !raced;
 	return 0;
 }
 

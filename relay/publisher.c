@@ -19,6 +19,7 @@ struct publisher {
 	struct outbox *outbox;
 	struct batch *batches[2];
 	struct publish_from at;
+	int64_t promised; /* a tick, as publisher_promise() set it */
 	int64_t sent_us;
 };
 
@@ -60,6 +61,11 @@ const struct publish_from *publisher_at(const struct publisher *p)
 void publisher_set_length(struct publisher *p, int64_t length)
 {
 	p->at.length = length;
+}
+
+void publisher_promise(struct publisher *p, int64_t tick)
+{
+	p->promised = tick;
 }
 
 static int send_batch(struct publisher *p, const struct batch *batch, struct err *err)
@@ -107,12 +113,18 @@ static enum publish_end nothing_to_send(const struct publisher *p)
 	return outbox_obstacle(p->outbox) ? PUBLISH_TOO_LARGE : PUBLISH_DONE;
 }
 
+static bool is_full(const struct publisher *p)
+{
+	return p->at.length > p->config->stream_max_length &&
+	       p->at.expected.ms >= (uint64_t)p->promised;
+}
+
 static bool may_send(const struct publisher *p, const struct batch *next, const struct lease *lease,
     int64_t until_us, enum publish_end *ret_end)
 {
 	if (batch_rows(next) == 0)
 		*ret_end = nothing_to_send(p);
-	else if (p->at.length > p->config->stream_max_length)
+	else if (is_full(p))
 		*ret_end = PUBLISH_FULL;
 	else if (lease_lost(lease) || clock_mono_us() >= until_us)
 		*ret_end = PUBLISH_STOPPED;

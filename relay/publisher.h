@@ -50,4 +50,10 @@ const char *publisher_obstacle(const struct publisher *p);
 const struct publish_from *publisher_at(const struct publisher *p);
 void publisher_set_length(struct publisher *p, int64_t length);
 
+/*
+ * A consumer waits for this tick to begin; 0: none does.  Its group holds the stream back until
+ * then, so that a stream that is full must grow up to there, or it would stay full for ever.
+ */
+void publisher_promise(struct publisher *p, int64_t tick);
+
 #endif

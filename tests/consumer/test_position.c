@@ -21,7 +21,9 @@ static const struct row rows[] = {
     {"entries before the first read", "0-0", "0-0", "9-9", NULL, NULL, POSITION_READ, "0-0"},
     {"all read", "9-9", "9-9", "9-9", NULL, NULL, POSITION_READ, "9-9"},
     {"bookmark behind", "4-1", "5-1", "9-9", NULL, NULL, POSITION_READ, "5-1"},
-    {"flushed", "0-0", "5-1", "0-0", NULL, NULL, POSITION_RESTART, "0-0"},
+    {"flushed", "0-0", "5-1", "0-0", NULL, NULL, POSITION_IDLE, "5-1"},
+    {"flushed, and commits lost", "6-1", "5-1", "0-0", NULL, NULL, POSITION_IDLE, "5-1"},
+    {"flushed while asking", "5-1", "5-1", "0-0", "5-1", NULL, POSITION_IDLE, "5-1"},
     {"tail lost", "5-1", "5-1", "5-0", NULL, NULL, POSITION_RESTART, "0-0"},
     {"tail lost, and commits", "6-1", "5-1", "4-9", NULL, NULL, POSITION_RESTART, "0-0"},
     {"tail lost while asking", "5-1", "5-1", "4-9", "5-1", NULL, POSITION_RESTART, "0-0"},
@@ -49,6 +51,7 @@ static struct stream_id id(const char *text)
 	return id;
 }
 
+/* A stream that begins with the first ID there is; of an answer's tick it has what it reaches. */
 static struct standing standing(const struct row *r)
 {
 	struct standing s = {.has_group = r->bookmark != NULL,
@@ -56,10 +59,14 @@ static struct standing standing(const struct row *r)
 	    .cursor = id(r->cursor),
 	    .stream_end = id(r->end)};
 
+	if (s.stream_end.ms > 0)
+		s.stream_first = (struct stream_id){0, 1};
 	if (r->ask)
 		CHECK(replay_set_ask(&s.replay, r->ask));
 	if (r->answer)
 		(void)replay_set_answer(&s.replay, r->answer);
+	if (s.replay.again && s.stream_end.ms >= s.replay.tick)
+		s.replay_seen = REPLAY_ROW;
 	return s;
 }
 
@@ -100,6 +107,20 @@ static void a_stream_that_begins_behind(void)
 	}
 }
 
+/* The stream's end is beyond the tick that was promised: that alone proves nothing. */
+static void a_tick_that_was_given_up(void)
+{
+	static const struct row promised = {
+	    "all comes again", "5-1", "5-1", "9-9", NULL, "5-1 8", POSITION_JUMP, "8-0"};
+	struct standing s = standing(&promised);
+
+	CHECK_INT(position_next(&s).action, POSITION_JUMP);
+	s.replay_seen = REPLAY_OTHER;
+	CHECK_INT(position_next(&s).action, POSITION_ASK);
+	s.replay_seen = REPLAY_NOTHING;
+	CHECK_INT(position_next(&s).action, POSITION_AWAIT);
+}
+
 static void answers_are_read_strictly(void)
 {
 	static const char *const bad[] = {"", " ", "5-1", "5-1 ", "5-1  8", "5-1 None", "5-1 8-0",
@@ -123,8 +144,9 @@ static void answers_are_read_strictly(void)
  * A model of one shard.  Rows 1, 2, 3 ... get positions as ticks go by, and further ones when a
  * replay is asked for; the relay appends the positions that the stream lacks and trims up to the
  * bookmark. The consumer may die between any two of its writes, the database may go back to an
- * earlier moment, Redis too, or lose everything.  (Not both at once: the evidence for one would be
- * lost by the other.) Rows must be applied in order and none passed over.
+ * earlier moment, Redis too, or lose everything.  (Not both to an earlier moment at once: the
+ * evidence for one would be lost by the other.)  Somebody else may add an entry. Rows must be
+ * applied in order and none passed over.
  */
 enum { MAX_ENTRIES = 4000, STEPS = 500 };
 
@@ -137,7 +159,7 @@ struct redis_side {
 
 struct model {
 	struct rng rng;
-	struct stream_id position[MAX_ENTRIES]; /* seq is the row */
+	struct stream_id position[MAX_ENTRIES]; /* seq is the row; 0: somebody else's entry */
 	int total;
 	int rows;
 	uint64_t tick;
@@ -203,6 +225,32 @@ static void answer(struct model *m)
 	m->tick++;
 }
 
+/* Somebody else's entry. The relay publishes the rows that the stream lacks above it, and gives up
+ * the positions that it had for them, and for rows to come again. */
+static void disturb(struct model *m)
+{
+	struct redis_side *r = &m->redis;
+	struct stream_id own;
+
+	if (r->n == r->first || m->total + m->rows >= MAX_ENTRIES)
+		return;
+	own = m->position[r->n - 1];
+	/* Nor at once with what Redis lost: no cursor is of a tick that was given up. */
+	if (own.seq == 0 || stream_id_compare(own, m->cursor) < 0 ||
+	    stream_id_compare(own, m->kept_cursor) < 0)
+		return;
+	m->tick++;
+	m->total = r->n;
+	assign(m, 0);
+	r->n = m->total;
+	m->tick++;
+	for (int row = (int)own.seq + 1; row <= m->rows; row++)
+		assign(m, row);
+	if (stream_id_compare(own, m->replayed) < 0)
+		m->replayed = m->position[m->total - 1];
+	m->tick++;
+}
+
 static bool applied_up_to(const struct model *m, uint64_t row)
 {
 	for (uint64_t i = 1; i <= row; i++)
@@ -225,13 +273,16 @@ static void lose_commits(struct model *m)
 	if (m->redis.n < m->total || !m->redis.has_group)
 		return;
 	if (pick(m, 3) == 0) {
+		/* With neither cursor nor bookmark it would look like a new consumer. */
+		if (m->kept_cursor.ms == 0 && m->redis.bookmark.ms == 0)
+			return;
 		m->cursor = m->kept_cursor;
 		memcpy(m->applied, m->kept, sizeof(m->kept));
 		return;
 	}
 	if (m->total > 0)
 		back = m->position[pick(m, (unsigned)m->total)];
-	if (stream_id_compare(back, m->cursor) >= 0 || !applied_up_to(m, back.seq))
+	if (stream_id_compare(back, m->cursor) >= 0 || back.seq == 0 || !applied_up_to(m, back.seq))
 		return;
 	m->cursor = back;
 	for (int row = (int)back.seq + 1; row <= m->rows; row++)
@@ -241,15 +292,18 @@ static void lose_commits(struct model *m)
 static void lose_redis(struct model *m)
 {
 	struct redis_side *r = &m->redis;
+	bool evidence =
+	    r->replay.asked || r->replay.answered || stream_id_compare(r->bookmark, m->cursor) > 0;
 
-	if (r->replay.asked || r->replay.answered ||
-	    stream_id_compare(r->bookmark, m->cursor) > 0 ||
-	    stream_id_compare(m->replayed, m->cursor) > 0)
+	if (stream_id_compare(m->replayed, m->cursor) > 0)
+		return;
+	/* As above. */
+	if (evidence && m->cursor.ms == 0)
 		return;
 	if (pick(m, 2) == 0)
-		*r = m->saved;
-	else
 		*r = (struct redis_side){.first = r->first, .n = r->first};
+	else if (!evidence)
+		*r = m->saved;
 	m->saved = *r;
 }
 
@@ -258,11 +312,29 @@ static void apply_next(struct model *m)
 	for (int i = m->redis.first; i < m->redis.n; i++) {
 		if (stream_id_compare(m->position[i], m->cursor) <= 0)
 			continue;
-		CHECK(applied_up_to(m, m->position[i].seq - 1));
-		m->applied[m->position[i].seq] = true;
 		m->cursor = m->position[i];
+		if (m->cursor.seq == 0)
+			return;
+		CHECK(applied_up_to(m, m->cursor.seq - 1));
+		m->applied[m->cursor.seq] = true;
 		return;
 	}
+}
+
+static enum replay_seen see_replay(const struct model *m)
+{
+	const struct replay *replay = &m->redis.replay;
+	struct stream_id start = {replay->tick, 0};
+
+	if (!replay->answered || !replay->again)
+		return REPLAY_NOTHING;
+	for (int i = m->redis.first; i < m->redis.n; i++) {
+		struct stream_id at = m->position[i];
+
+		if (stream_id_compare(at, start) > 0)
+			return at.seq > 0 && at.ms == replay->tick ? REPLAY_ROW : REPLAY_OTHER;
+	}
+	return REPLAY_NOTHING;
 }
 
 static struct standing look(const struct model *m)
@@ -272,6 +344,7 @@ static struct standing look(const struct model *m)
 	return (struct standing){.has_group = r->has_group,
 	    .bookmark = r->bookmark,
 	    .replay = r->replay,
+	    .replay_seen = see_replay(m),
 	    .cursor = m->cursor,
 	    .stream_first = r->n > r->first ? m->position[r->first] : STREAM_ID_ZERO,
 	    .stream_end = r->n > r->first ? m->position[r->n - 1] : STREAM_ID_ZERO};
@@ -289,6 +362,8 @@ static void consume(struct model *m)
 		apply_next(m);
 		if (pick(m, 3) == 0)
 			r->bookmark = m->cursor;
+		break;
+	case POSITION_IDLE:
 		break;
 	case POSITION_MAKE_GROUP:
 		r->has_group = true;
@@ -340,6 +415,8 @@ static void step(struct model *m)
 			lose_redis(m);
 		else if (pick(m, 8) == 0)
 			m->saved = m->redis;
+		else if (pick(m, 8) == 0)
+			disturb(m);
 		break;
 	default:
 		consume(m);
@@ -383,6 +460,7 @@ static void no_row_is_passed_over(void)
 static const struct check checks[] = {
     {"every row of the table", every_row},
     {"a stream that begins behind the cursor", a_stream_that_begins_behind},
+    {"a tick that was given up", a_tick_that_was_given_up},
     {"answers are read strictly", answers_are_read_strictly},
     {"random histories pass over no row", no_row_is_passed_over},
     {NULL, NULL},

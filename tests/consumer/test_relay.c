@@ -82,6 +82,33 @@ static void restored_while_the_relay_is_away(void)
 	stage_close(s);
 }
 
+/* The relay fills the stream again from what was acknowledged, which is further on. */
+static void restored_and_flushed(void)
+{
+	struct stage *s = stage_open(1);
+	struct proc *relay = world_relay(s->w, relay_args, NULL),
+		    *p = stage_consumer(s, NULL, NULL);
+
+	for (int n = 1; n <= 100; n += 10) {
+		emit(s, n, n + 9);
+		CHECK(stage_await_effects(s, n + 9));
+	}
+	CHECK(await(is_trimmed, s, STAGE_MS));
+	proc_kill(p, SIGTERM);
+	CHECK_INT(proc_wait(p, STAGE_MS), 0);
+	proc_kill(relay, SIGKILL);
+	CHECK_INT(proc_wait(relay, STAGE_MS), 128 + SIGKILL);
+	forget_after(s, 30);
+	stage_redis(s, "FLUSHALL");
+	proc_restart(p);
+	CHECK(proc_await_ready(p, STAGE_MS)); /* it has seen the empty stream */
+	emit(s, 101, 150);
+	proc_restart(relay);
+	CHECK(stage_await_effects(s, 150));
+	stage_check_effects(s, 150);
+	stage_close(s);
+}
+
 static void flushed_while_rows_come(void)
 {
 	struct stage *s = stage_open(1);
@@ -101,6 +128,7 @@ static void flushed_while_rows_come(void)
 static const struct check checks[] = {
     {"restored behind the trim", restored_behind_the_trim},
     {"restored while the relay is away", restored_while_the_relay_is_away},
+    {"restored and flushed at the same time", restored_and_flushed},
     {"flushed while rows come", flushed_while_rows_come},
     {NULL, NULL},
 };

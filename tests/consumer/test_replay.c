@@ -153,6 +153,50 @@ static void a_tick_that_is_late(void)
 	stage_close(s);
 }
 
+/* Somebody else's entry comes before its rows: the relay publishes only what the stream lacked. */
+static void a_tick_that_is_given_up(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	trim_up_to_15(s);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	stage_redis(s, "XADD " STAGE_STREAM " %lld-0 some thing", (long long)TICK + 6);
+	stage_add(s, 0, TICK + 7, 21);
+	answer(s, CURSOR_10, "1767225600005");
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	answer(s, CURSOR_10, "1767225600008");
+	/* Nor is somebody else's entry a row for having the tick's name. */
+	stage_redis(s, "XADD " STAGE_STREAM " %lld-1 some thing", (long long)TICK + 8);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600009");
+	play_again(s, TICK + 9, 21);
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	stage_close(s);
+}
+
+/* The cursor is kept until the stream has an entry again, which tells what is missing. */
+static void flushed_at_the_same_time(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	stage_redis(s, "FLUSHALL");
+	proc_restart(p);
+	CHECK(stage_await_bookmark(s, "0-0"));
+	CHECK(proc_await_ready(p, STAGE_MS));
+	stage_add_many(s, TICK, 16, 20);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	stage_close(s);
+}
+
 /* The same under the feet of a consumer at work: its next batch finds another cursor. */
 static void restored_while_running(void)
 {
@@ -220,6 +264,8 @@ static const struct check checks[] = {
     {"killed while waiting", killed_while_waiting},
     {"an answer to another question", an_answer_to_another_question},
     {"a tick that is late", a_tick_that_is_late},
+    {"a tick that is given up", a_tick_that_is_given_up},
+    {"flushed at the same time", flushed_at_the_same_time},
     {"restored while running", restored_while_running},
     {"restored under a batch", restored_under_a_batch},
     {"restored to nothing", restored_to_nothing},

@@ -470,6 +470,141 @@ static void what_was_trimmed_is_replayed(void)
 	world_close(w);
 }
 
+/* 50 rows, of which all but the last are trimmed. Gives the position of row 20; malloc'd. */
+static char *trimmed_behind_20(struct world *w)
+{
+	char *cursor;
+
+	stack_emit(w, "a", 50);
+	stack_check(w, 0);
+	cursor = id_of_row(w, 20);
+	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	CHECK_INT(read_group(w, "g", 50, 50), 50);
+	CHECK(await_length(w, 1));
+	return cursor;
+}
+
+static int count(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+struct rounds {
+	struct proc *relay;
+	int n;
+};
+
+static bool has_failed(void *ctx)
+{
+	const struct rounds *wanted = ctx;
+	char *log = file_read(proc_log(wanted->relay), NULL);
+	bool has = count(log, "cannot answer a request") >= wanted->n;
+
+	free(log);
+	return has;
+}
+
+/* In one step: the question is there, and its answer finds no memory. */
+static void ask_and_fill_the_memory(struct world *w, const char *cursor)
+{
+	redisContext *redis = world_redis(w);
+
+	freeReplyObject(redisCommand(redis, "CONFIG SET maxmemory-policy noeviction"));
+	freeReplyObject(redisCommand(redis, "MULTI"));
+	freeReplyObject(redisCommand(redis, "HSET " REPLAY " ask:c %s", cursor));
+	freeReplyObject(redisCommand(redis, "CONFIG SET maxmemory 1"));
+	freeReplyObject(redisCommand(redis, "EXEC"));
+	CHECK_INT(redis->err, 0);
+	redisFree(redis);
+}
+
+/* A question whose answer fails is not given one tick after the other.  (The append fails too, and
+ * with it the session.) */
+static void one_tick_while_out_of_memory(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+	char *cursor = trimmed_behind_20(w), *answer, *expected;
+
+	ask_and_fill_the_memory(w, cursor);
+	CHECK(await(has_failed, &(struct rounds){relay, 4}, WAIT_MS));
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE replay"), 1);
+	stack_redis(w, "CONFIG SET maxmemory 0");
+	CHECK(await(is_answered, w, WAIT_MS));
+	answer = stack_redis_text(w, "HGET " REPLAY " answer:c");
+	expected = world_text(w, "SELECT '%s ' || tick FROM intake.tick WHERE replay", cursor);
+	CHECK_STR(answer, expected);
+	CHECK(await_length(w, 31));
+	free(answer);
+	free(expected);
+	free(cursor);
+	world_close(w);
+}
+
+struct tick_wanted {
+	struct world *w;
+	long long tick;
+};
+
+static bool has_begun(void *ctx)
+{
+	const struct tick_wanted *wanted = ctx;
+
+	return stack_redis_int(wanted->w, "EVAL %s 1 " STREAM " %lld",
+		   "return #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])", wanted->tick) > 0;
+}
+
+/* The consumer's group holds the stream back until the rows that it waits for are there. */
+static void replayed_into_a_full_stream(void)
+{
+	static const char *const limited[] = {
+	    "--stream-max-length", "20", "--append-batch", "5", NULL};
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+	char *cursor = trimmed_behind_20(w), *answer;
+	struct tick_wanted tick = {.w = w};
+	int64_t again = 0;
+
+	proc_kill(relay, SIGKILL);
+	proc_wait(relay, WAIT_MS);
+	relay = stack_relay(w, limited, NULL);
+	stack_emit(w, "b", 30);
+	CHECK(proc_await_log(relay, "group g holds it back", WAIT_MS));
+	/* Who answers is gone before he has appended anything. */
+	proc_set_env(
+	    relay, (const char *const[]){"UMAVEZ_FAILPOINTS=relay.before_append=hang", NULL});
+	proc_restart(relay);
+	stack_redis(w, "XGROUP SETID " STREAM " g %s", cursor);
+	stack_redis(w, "HSET " REPLAY " ask:c %s", cursor);
+	CHECK(await(is_answered, w, WAIT_MS));
+	proc_set_env(relay, NULL);
+	proc_restart(relay);
+	answer = stack_redis_text(w, "HGET " REPLAY " answer:c");
+	tick.tick = tick_of(answer);
+	CHECK(await(has_begun, &tick, WAIT_MS));
+
+	stack_redis(w, "XGROUP SETID " STREAM " g %lld-0", tick.tick);
+	stack_redis(w, "HDEL " REPLAY " answer:c");
+	while (again < 60) {
+		int64_t n = read_group(w, "g", 50, 50);
+
+		again += n;
+		if (n == 0)
+			sleep_ms(20);
+		CHECK(
+		    length(w) <= 20 + 5 + 31 + 5); /* the limit, and up to where the tick begins */
+	}
+	CHECK(await_length(w, 1));
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	free(answer);
+	free(cursor);
+	world_close(w);
+}
+
 static void nonsense_is_asked(void)
 {
 	struct world *w = stack_open(1);
@@ -499,6 +634,8 @@ int main(int argc, char **argv)
 	    {"large events", large_events},
 	    {"replay: nothing was trimmed", nothing_to_replay},
 	    {"replay: what was trimmed comes again", what_was_trimmed_is_replayed},
+	    {"replay: one tick while Redis is out of memory", one_tick_while_out_of_memory},
+	    {"replay: into a full stream", replayed_into_a_full_stream},
 	    {"replay: nonsense", nonsense_is_asked},
 	    {NULL, NULL},
 	};
