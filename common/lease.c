@@ -291,9 +291,10 @@ static void nap(struct leases *l, int64_t ms)
 static void share_shards(struct leases *l)
 {
 	while (!service_stopping()) {
+		/* First: a worker that has left an expired lease has not returned early. */
+		expire(l);
 		reap(l);
 		restart(l);
-		expire(l);
 		if (clock_mono_us() >= l->next_us)
 			keep_on(l);
 		count_held(l);

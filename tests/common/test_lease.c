@@ -334,6 +334,8 @@ static void outage(void)
 	CHECK(await_share(a, SHARDS));
 	CHECK(await(is_kept_again, a, PATIENCE_MS));
 	CHECK_INT(count_lines(a->log, "leases cannot be kept"), 1);
+	CHECK_INT(count_lines(a->log, "lease expired"), SHARDS);
+	CHECK_INT(count_lines(a->log, "returned early"), 0);
 	CHECK(world_int(world, "SELECT min(term) FROM %s.shard_lease WHERE %s", side->schema,
 		  side->predicate) == 2);
 }
