@@ -39,7 +39,7 @@ int feed_look_at_stream(struct feed *f, struct standing *ret_standing, struct st
     struct err *err) warn_unused;
 
 /* Entries after `from`, at most count, waiting at most block_ms (at least 1) for the first one.
- * *ret_batch is NULL when there is none. */
+ * *ret_batch is NULL when there is none, else the caller's: batch_free(). */
 int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t block_ms,
     struct batch **ret_batch, struct err *err) warn_unused;
 

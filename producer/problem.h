@@ -15,7 +15,8 @@ const char *problem_title(int status);
  * title is the status' own (RFC 9457, section 4.2.1). */
 char *problem_document(int status, const char *detail, size_t *ret_len);
 
-/* A whole HTTP/1.1 response that closes its connection, for a request that never became one. */
+/* A whole HTTP/1.1 response that closes its connection, for a request that never became one;
+ * malloc'd. */
 char *problem_response(int status, const char *detail, size_t *ret_len);
 
 #endif
