@@ -59,7 +59,7 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 	const char *message = res ? PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY) : NULL;
 
 	if (conn && pg_io_gave_up(conn))
-		return err_set(err, ERR_RETRY, "no answer from the server in time");
+		return err_set(err, ERR_RETRY, "%s", pg_io_gave_up(conn));
 	/* What libpq itself reports has text, but no fields. */
 	if (!message && res && *PQresultErrorMessage(res))
 		message = PQresultErrorMessage(res);
@@ -112,6 +112,38 @@ int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *param
 int pg_exec(PGconn *conn, const char *sql, struct err *err)
 {
 	return conclude(conn, pg_io_query(conn, sql), NULL, err);
+}
+
+int pg_prepare(
+    PGconn *conn, const char *name, const char *sql, int n_types, const Oid *types, struct err *err)
+{
+	return conclude(conn, pg_io_prepare(conn, name, sql, n_types, types), NULL, err);
+}
+
+int pg_run_prepared(PGconn *conn, const char *name, const struct pg_params *params,
+    PGresult **ret_res, struct err *err)
+{
+	return conclude(conn, pg_io_prepared(conn, name, params), ret_res, err);
+}
+
+int pg_start_prepared(
+    PGconn *conn, const char *name, const struct pg_params *params, struct err *err)
+{
+	return pg_io_start(conn, name, params) ? 0 : pg_error(conn, NULL, err);
+}
+
+int pg_row(PGconn *conn, PGresult **ret_row, struct err *err)
+{
+	PGresult *res = pg_io_next(conn);
+
+	if (PQresultStatus(res) == PGRES_SINGLE_TUPLE) {
+		*ret_row = res;
+		return 0;
+	}
+	if (conclude(conn, res, NULL, err) < 0)
+		return -1;
+	*ret_row = NULL;
+	return 0;
 }
 
 static const char *value(const PGresult *res, int row, const char *column)

@@ -20,6 +20,9 @@ struct pg_session {
 	int64_t lock_timeout;
 	int64_t idle_in_transaction_timeout;
 	int64_t connect_timeout; /* also tcp_user_timeout; 0: 5000 */
+	/* Of a blocking session: once it is readable, what waits for the server fails (ERR_RETRY)
+	 * and the connection is shut down; 0: none. */
+	int stop_fd;
 };
 
 /*
@@ -59,7 +62,7 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err);
  * statement is done (its implicit transaction committed) when this returns 0: PQgetResult() has
  * given NULL, and no error followed the rows.  ret_res may be NULL.  Free with PQclear().
  *
- * This, pg_exec() and pg_commit() wait for a server that says nothing at most as long as the
+ * This and all below wait for a server that says nothing at most as long as the
  * session's statement_timeout and connect_timeout together (for ever, if it has none); then the
  * connection is shut down (ERR_RETRY, PQstatus() is bad).
  */
@@ -68,6 +71,27 @@ int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *param
 
 /* One or more statements without parameters, by the simple protocol. */
 int pg_exec(PGconn *conn, const char *sql, struct err *err) warn_unused;
+
+/* The same for a statement prepared on this connection. types: Oids, 0 where the statement says it.
+ */
+int pg_prepare(PGconn *conn, const char *name, const char *sql, int n_types, const Oid *types,
+    struct err *err) warn_unused;
+
+/* As PQexecPrepared() takes them; borrowed for the call. */
+struct pg_params {
+	int n;
+	const char *const *values;
+	const int *lens;
+	const int *formats;
+};
+int pg_run_prepared(PGconn *conn, const char *name, const struct pg_params *params,
+    PGresult **ret_res, struct err *err) warn_unused;
+
+/* One whose rows come one by one, each within the time that a statement has.  The row is the
+ * caller's; NULL: no more, and the statement is done. */
+int pg_start_prepared(
+    PGconn *conn, const char *name, const struct pg_params *params, struct err *err) warn_unused;
+int pg_row(PGconn *conn, PGresult **ret_row, struct err *err) warn_unused;
 
 /*
  * COMMIT, and the verdict of promise P4: 0 only if the server said so, the tag was not ROLLBACK and

@@ -1,33 +1,54 @@
 #include "common/pg_io.h"
 
 #include "common/clock.h"
+#include "common/memory.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <libpq-events.h>
 #include <poll.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
-/* libpq keeps the limit with the connection, under this procedure's address; negative: a statement
- * met it. */
-static int keep_limit(PGEventId event, void *info, void *arg)
+/* What bounds the waits on a connection. */
+struct bounds {
+	int64_t limit_ms;
+	int stop_fd;
+	const char *gave_up; /* why; NULL: it did not */
+};
+
+/* libpq keeps them with the connection, under this procedure's address. */
+static int keep_bounds(PGEventId event, void *info, void *arg)
 {
-	(void)event;
-	(void)info;
 	(void)arg;
+	if (event == PGEVT_CONNDESTROY)
+		free(PQinstanceData(((PGEventConnDestroy *)info)->conn, keep_bounds));
 	return 1;
+}
+
+static struct bounds *bounds_of(const PGconn *conn)
+{
+	return PQinstanceData(conn, keep_bounds);
+}
+
+void pg_io_attach(PGconn *conn, int stop_fd)
+{
+	struct bounds *b = mem_zalloc(1, sizeof(*b));
+
+	b->stop_fd = stop_fd > 0 ? stop_fd : -1;
+	if (!PQregisterEventProc(conn, keep_bounds, "umavez", NULL) ||
+	    !PQsetInstanceData(conn, keep_bounds, b))
+		abort(); /* out of memory */
 }
 
 void pg_io_limit(PGconn *conn, int64_t limit_ms)
 {
-	if (PQregisterEventProc(conn, keep_limit, "umavez", NULL))
-		PQsetInstanceData(conn, keep_limit, (void *)(intptr_t)limit_ms);
+	bounds_of(conn)->limit_ms = limit_ms;
 }
 
-int64_t pg_io_deadline(const PGconn *conn)
+static int64_t deadline_of(const PGconn *conn)
 {
-	int64_t limit_ms = (intptr_t)PQinstanceData(conn, keep_limit);
+	int64_t limit_ms = bounds_of(conn)->limit_ms;
 
 	return limit_ms > 0 ? clock_mono_us() + limit_ms * 1000 : INT64_MAX;
 }
@@ -41,37 +62,42 @@ static int remaining_ms(int64_t deadline_us)
 	return left_us > 0 ? (int)((left_us + 999) / 1000) : 0;
 }
 
-int pg_io_wait(PGconn *conn, short events, int64_t deadline_us)
-{
-	struct pollfd pfd = {.fd = PQsocket(conn), .events = events};
-	int n;
-
-	do
-		n = poll(&pfd, 1, remaining_ms(deadline_us));
-	while (n < 0 && errno == EINTR);
-	return n != 0;
-}
-
 /* libpq sees the end of the connection, and nothing waits for it any longer. */
-static void give_up(PGconn *conn)
+static void give_up(PGconn *conn, const char *why)
 {
-	PQsetInstanceData(conn, keep_limit, (void *)(intptr_t)-1);
+	bounds_of(conn)->gave_up = why;
 	shutdown(PQsocket(conn), SHUT_RDWR);
 }
 
-bool pg_io_gave_up(const PGconn *conn)
+const char *pg_io_gave_up(const PGconn *conn)
 {
-	return (intptr_t)PQinstanceData(conn, keep_limit) < 0;
+	const struct bounds *b = bounds_of(conn);
+
+	return b ? b->gave_up : NULL;
+}
+
+bool pg_io_wait(PGconn *conn, short events, int64_t deadline_us)
+{
+	struct pollfd pfds[] = {{.fd = PQsocket(conn), .events = events},
+	    {.fd = bounds_of(conn)->stop_fd, .events = POLLIN}};
+	int n;
+
+	do
+		n = poll(pfds, 2, remaining_ms(deadline_us));
+	while (n < 0 && errno == EINTR);
+	/* An answer that is there is taken, also when stopping. */
+	if (n < 0 || pfds[0].revents)
+		return true;
+	give_up(conn, n > 0 ? "stopping" : "no answer from the server in time");
+	return false;
 }
 
 /* A connection that breaks meanwhile is read to its end, where the server may have said why. */
 static void flush(PGconn *conn, int64_t deadline_us)
 {
 	while (PQflush(conn) > 0) {
-		if (!pg_io_wait(conn, POLLIN | POLLOUT, deadline_us)) {
-			give_up(conn);
+		if (!pg_io_wait(conn, POLLIN | POLLOUT, deadline_us))
 			return;
-		}
 		/* A server that writes while we do must be read, or both wait for ever. */
 		if (!PQconsumeInput(conn))
 			return;
@@ -81,11 +107,7 @@ static void flush(PGconn *conn, int64_t deadline_us)
 static void await_result(PGconn *conn, int64_t deadline_us)
 {
 	while (PQisBusy(conn)) {
-		if (!pg_io_wait(conn, POLLIN, deadline_us)) {
-			give_up(conn);
-			return;
-		}
-		if (!PQconsumeInput(conn))
+		if (!pg_io_wait(conn, POLLIN, deadline_us) || !PQconsumeInput(conn))
 			return;
 	}
 }
@@ -99,9 +121,10 @@ static bool is_error(const PGresult *res)
 	       status != PGRES_EMPTY_QUERY;
 }
 
-static PGresult *collect(PGconn *conn, int64_t deadline_us)
+/* Takes kept over. */
+static PGresult *collect(PGconn *conn, PGresult *kept, int64_t deadline_us)
 {
-	PGresult *kept = NULL, *res;
+	PGresult *res;
 
 	for (;;) {
 		await_result(conn, deadline_us);
@@ -117,31 +140,77 @@ static PGresult *collect(PGconn *conn, int64_t deadline_us)
 	}
 }
 
-static PGresult *finish(PGconn *conn, int64_t deadline_us)
+/* Sending does not block from here to finish_sending(). */
+static int64_t begin(PGconn *conn)
+{
+	PQsetnonblocking(conn, 1);
+	return deadline_of(conn);
+}
+
+static void finish_sending(PGconn *conn, int64_t deadline_us)
 {
 	flush(conn, deadline_us);
 	PQsetnonblocking(conn, 0);
-	return collect(conn, deadline_us);
+}
+
+static PGresult *finish(PGconn *conn, int sent, int64_t deadline_us)
+{
+	finish_sending(conn, deadline_us);
+	return sent ? collect(conn, NULL, deadline_us) : NULL;
 }
 
 PGresult *pg_io_query(PGconn *conn, const char *sql)
 {
-	int64_t deadline_us = pg_io_deadline(conn);
+	int64_t deadline_us = begin(conn);
 
-	PQsetnonblocking(conn, 1);
-	if (PQsendQuery(conn, sql))
-		return finish(conn, deadline_us);
-	PQsetnonblocking(conn, 0);
-	return NULL;
+	return finish(conn, PQsendQuery(conn, sql), deadline_us);
 }
 
 PGresult *pg_io_statement(PGconn *conn, const char *sql, int n_params, const char *const *params)
 {
-	int64_t deadline_us = pg_io_deadline(conn);
+	int64_t deadline_us = begin(conn);
 
-	PQsetnonblocking(conn, 1);
-	if (PQsendQueryParams(conn, sql, n_params, NULL, params, NULL, NULL, 0))
-		return finish(conn, deadline_us);
-	PQsetnonblocking(conn, 0);
-	return NULL;
+	return finish(
+	    conn, PQsendQueryParams(conn, sql, n_params, NULL, params, NULL, NULL, 0), deadline_us);
+}
+
+PGresult *pg_io_prepare(
+    PGconn *conn, const char *name, const char *sql, int n_types, const Oid *types)
+{
+	int64_t deadline_us = begin(conn);
+
+	return finish(conn, PQsendPrepare(conn, name, sql, n_types, types), deadline_us);
+}
+
+static int send_prepared(PGconn *conn, const char *name, const struct pg_params *p)
+{
+	return PQsendQueryPrepared(conn, name, p->n, p->values, p->lens, p->formats, 0);
+}
+
+PGresult *pg_io_prepared(PGconn *conn, const char *name, const struct pg_params *params)
+{
+	int64_t deadline_us = begin(conn);
+
+	return finish(conn, send_prepared(conn, name, params), deadline_us);
+}
+
+bool pg_io_start(PGconn *conn, const char *name, const struct pg_params *params)
+{
+	int64_t deadline_us = begin(conn);
+	bool sent = send_prepared(conn, name, params) && PQsetSingleRowMode(conn);
+
+	finish_sending(conn, deadline_us);
+	return sent;
+}
+
+PGresult *pg_io_next(PGconn *conn)
+{
+	int64_t deadline_us = deadline_of(conn);
+	PGresult *res;
+
+	await_result(conn, deadline_us);
+	res = PQgetResult(conn);
+	if (PQresultStatus(res) == PGRES_SINGLE_TUPLE)
+		return res;
+	return collect(conn, res, deadline_us);
 }

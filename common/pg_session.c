@@ -134,21 +134,14 @@ done:
 	return rc;
 }
 
-static int await_socket(PGconn *conn, short events, int64_t deadline_us, struct err *err)
-{
-	if (!pg_io_wait(conn, events, deadline_us))
-		return err_set(err, ERR_RETRY, "no answer from the server in time");
-	return 0;
-}
-
 static int finish_connect(PGconn *conn, int64_t deadline_us, struct err *err)
 {
 	PostgresPollingStatusType how = PGRES_POLLING_WRITING;
 
 	while (how != PGRES_POLLING_OK) {
 		short events = how == PGRES_POLLING_READING ? POLLIN : POLLOUT;
-		if (await_socket(conn, events, deadline_us, err) < 0)
-			return -1;
+		if (!pg_io_wait(conn, events, deadline_us))
+			return pg_error(conn, NULL, err);
 		how = PQconnectPoll(conn);
 		if (how == PGRES_POLLING_FAILED)
 			return pg_connect_error(conn, err);
@@ -188,30 +181,13 @@ int pg_session_check(const PGresult *res, const char *nonce, struct err *err)
 
 static int check_session(PGconn *conn, const char *nonce, int64_t deadline_us, struct err *err)
 {
-	PGresult *res = NULL;
-	int rc = -1;
+	int64_t left_ms = (deadline_us - clock_mono_us()) / 1000;
 
-	if (!PQsendQuery(conn, pg_session_check_query())) {
-		pg_error(conn, NULL, err);
-		goto done;
-	}
-	while (PQisBusy(conn)) {
-		if (await_socket(conn, POLLIN, deadline_us, err) < 0)
-			goto done;
-		if (!PQconsumeInput(conn)) {
-			pg_error(conn, NULL, err);
-			goto done;
-		}
-	}
-	/* A second PQgetResult() may block; the server has nothing left to do but say so. */
-	res = PQgetResult(conn);
-	if (!res) {
-		pg_error(conn, NULL, err);
-		goto done;
-	}
-	rc = pg_session_check(res, nonce, err);
-	PQclear(PQgetResult(conn));
-done:
+	pg_io_limit(conn, left_ms > 0 ? left_ms : 1);
+	PGresult *res = pg_io_query(conn, pg_session_check_query());
+	int rc = res && PQstatus(conn) == CONNECTION_OK ? pg_session_check(res, nonce, err)
+							: pg_error(conn, res, err);
+
 	PQclear(res);
 	return rc;
 }
@@ -226,12 +202,13 @@ int pg_connect(
 
 	if (pg_connect_start(url, session, &conn, nonce, err) < 0)
 		goto done;
+	pg_io_attach(conn, session->stop_fd);
 	if (finish_connect(conn, deadline_us, err) < 0)
 		goto done;
 	if (check_session(conn, nonce, deadline_us, err) < 0)
 		goto done;
-	if (session->statement_timeout)
-		pg_io_limit(conn, session->statement_timeout + connect_ms(session));
+	pg_io_limit(conn,
+	    session->statement_timeout ? session->statement_timeout + connect_ms(session) : 0);
 	*ret_conn = conn;
 	conn = NULL; /* the caller's now */
 	rc = 0;

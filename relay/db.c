@@ -18,10 +18,10 @@
 #define STATEMENT_MS 300000
 #define LOCK_MS 10000
 #define CONNECT_MS 5000
-#define SILENCE_MS (STATEMENT_MS + CONNECT_MS)
 
 struct db {
-	PGconn *conn;
+	const char *url;
+	PGconn *conn; /* NULL: dropped, to be opened again when it is needed */
 	unsigned shard;
 };
 
@@ -51,11 +51,13 @@ static const struct statement statements[DB_STATEMENTS] = {
 /*
  * Every statement is a nested loop over few ticks, ranges or ids, each an index scan.  A plan of
  * any other shape reads history: so the planner is not offered one, and a plan made once, on an
- * empty table, stays right.  JIT compilation would cost more than the statement.
+ * empty table, stays right.  JIT compilation would cost more than the statement.  A statement whose
+ * session was dropped is to end, whatever it is doing.
  */
 static const char session_settings[] = "SET enable_seqscan = off; SET enable_bitmapscan = off;"
 				       "SET enable_hashjoin = off; SET enable_mergejoin = off;"
-				       "SET jit = off; SET plan_cache_mode = force_generic_plan";
+				       "SET jit = off; SET plan_cache_mode = force_generic_plan;"
+				       "SET client_connection_check_interval = '1s'";
 
 /* xids mean something only inside one cluster: ticks of another one would be guesses. */
 static int check_cluster(PGconn *conn, unsigned *ret_shards, struct err *err)
@@ -90,7 +92,8 @@ static int connect(
 	    .statement_timeout = STATEMENT_MS,
 	    .lock_timeout = LOCK_MS,
 	    .idle_in_transaction_timeout = STATEMENT_MS,
-	    .connect_timeout = CONNECT_MS};
+	    .connect_timeout = CONNECT_MS,
+	    .stop_fd = service_stop_fd()};
 	PGconn *conn = NULL;
 	int rc = -1;
 
@@ -122,30 +125,46 @@ static int prepare(PGconn *conn, struct err *err)
 {
 	for (int i = 0; i < DB_STATEMENTS; i++) {
 		const struct statement *s = &statements[i];
-		PGresult *res = PQprepare(conn, s->name, s->text, s->n, s->types);
-		int rc = PQresultStatus(res) == PGRES_COMMAND_OK ? 0 : pg_error(conn, res, err);
 
-		PQclear(res);
-		if (rc < 0)
+		if (pg_prepare(conn, s->name, s->text, s->n, s->types, err) < 0)
 			return err_wrap(err, "prepare %s", s->name);
 	}
 	return 0;
 }
 
-int db_open(const char *url, unsigned shard, struct db **ret_db, struct err *err)
+/* Before everything that needs the session. */
+static int need_session(struct db *db, struct err *err)
 {
-	struct db *db = mem_zalloc(1, sizeof(*db));
+	PGconn *conn = NULL;
 	char name[32];
 	unsigned shards;
 	int rc = -1;
 
-	snprintf(name, sizeof(name), "umavez-relay/%u", shard);
+	if (db->conn)
+		return 0;
+	snprintf(name, sizeof(name), "umavez-relay/%u", db->shard);
+	if (connect(db->url, name, &conn, &shards, err) < 0)
+		goto done;
+	if (pg_exec(conn, session_settings, err) < 0 || prepare(conn, err) < 0)
+		goto done;
+	if (pg_exec(conn, "LISTEN umavez_outbox", err) < 0)
+		goto done;
+	db->conn = conn;
+	conn = NULL; /* the session's now */
+	rc = 0;
+done:
+	PQfinish(conn);
+	return rc;
+}
+
+int db_open(const char *url, unsigned shard, struct db **ret_db, struct err *err)
+{
+	struct db *db = mem_zalloc(1, sizeof(*db));
+	int rc = -1;
+
+	db->url = url;
 	db->shard = shard;
-	if (connect(url, name, &db->conn, &shards, err) < 0)
-		goto done;
-	if (pg_exec(db->conn, session_settings, err) < 0 || prepare(db->conn, err) < 0)
-		goto done;
-	if (pg_exec(db->conn, "LISTEN umavez_outbox", err) < 0)
+	if (need_session(db, err) < 0)
 		goto done;
 	*ret_db = db;
 	db = NULL; /* the caller's now */
@@ -191,170 +210,52 @@ void db_arg_array(struct db_args *args, struct pg_array *array)
 	arg(args, value, len, 1);
 }
 
-static int send_prepared(
-    struct db *db, enum db_statement statement, const struct db_args *args, struct err *err)
+/* The statement's own parameters, and behind them the caller's, which are borrowed as they are. */
+static struct pg_params bind(
+    const struct db *db, const struct statement *s, const struct db_args *args, struct db_args *all)
 {
-	const struct statement *s = &statements[statement];
-	struct db_args all = {.n = 0};
-
+	*all = (struct db_args){.n = 0};
 	if (s->of_shard)
-		db_arg_int(&all, db->shard);
+		db_arg_int(all, db->shard);
 	for (int i = 0; args && i < args->n; i++)
-		arg(&all, args->values[i], args->lens[i], args->formats[i]);
-	assert(all.n == s->n);
-	if (!PQsendQueryPrepared(db->conn, s->name, all.n, all.values, all.lens, all.formats, 0)) {
-		return pg_error(db->conn, NULL, err);
-	}
-	return 0;
-}
-
-static bool is_good(const PGresult *res)
-{
-	ExecStatusType status = PQresultStatus(res);
-
-	return status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK;
-}
-
-/* Until PQgetResult() does not block: a server that is silent is noticed, and a stop is not waited
- * for. */
-static int await_result(struct db *db, struct err *err)
-{
-	while (PQisBusy(db->conn)) {
-		struct pollfd pfds[] = {{.fd = PQsocket(db->conn), .events = POLLIN},
-		    {.fd = service_stop_fd(), .events = POLLIN}};
-		int n = poll(pfds, 2, SILENCE_MS);
-
-		if (n < 0 && errno != EINTR)
-			return err_set(err, ERR_RETRY, "poll: %s", strerror(errno));
-		if (n == 0)
-			return err_set(err, ERR_RETRY, "no answer from the server in time");
-		if (n > 0 && pfds[1].revents)
-			return err_set(err, ERR_RETRY, "stopping");
-		if (!PQconsumeInput(db->conn))
-			return pg_error(db->conn, NULL, err);
-	}
-	return 0;
-}
-
-/* PQgetResult(), which gives NULL at the end of a statement. */
-static int next_result(struct db *db, PGresult **ret_res, struct err *err)
-{
-	if (await_result(db, err) < 0)
-		return -1;
-	*ret_res = PQgetResult(db->conn);
-	return 0;
-}
-
-/*
- * The first error of the statement, or else its result: the rows come before the implicit commit,
- * and an error may still follow them.
- */
-static int collect(struct db *db, PGresult **ret_res, struct err *err)
-{
-	PGresult *res = NULL, *more = NULL;
-
-	for (;;) {
-		if (next_result(db, &more, err) < 0) {
-			PQclear(res);
-			return -1;
-		}
-		if (!more)
-			break;
-		if (!res || is_good(res)) {
-			PQclear(res);
-			res = more;
-		} else {
-			PQclear(more);
-		}
-	}
-	*ret_res = res;
-	return 0;
+		arg(all, args->values[i], args->lens[i], args->formats[i]);
+	assert(all->n == s->n);
+	return (struct pg_params){all->n, all->values, all->lens, all->formats};
 }
 
 int db_run(struct db *db, enum db_statement statement, struct db_args *args, PGresult **ret_res,
     struct err *err)
 {
-	PGresult *res = NULL;
-	int rc = -1;
+	const struct statement *s = &statements[statement];
+	struct db_args all;
+	struct pg_params params = bind(db, s, args, &all);
 
-	if (send_prepared(db, statement, args, err) < 0 || collect(db, &res, err) < 0)
-		goto done;
-	if (!res || !is_good(res) || PQstatus(db->conn) != CONNECTION_OK) {
-		pg_error(db->conn, res && is_good(res) ? NULL : res, err);
-		goto done;
-	}
-	if (ret_res) {
-		*ret_res = res;
-		res = NULL; /* the caller's now */
-	}
-	rc = 0;
-done:
-	PQclear(res);
-	return rc < 0 ? err_wrap(err, "%s", statements[statement].name) : 0;
+	if (need_session(db, err) < 0 ||
+	    pg_run_prepared(db->conn, s->name, &params, ret_res, err) < 0)
+		return err_wrap(err, "%s", s->name);
+	return 0;
 }
 
 int db_send(struct db *db, enum db_statement statement, struct db_args *args, struct err *err)
 {
-	if (send_prepared(db, statement, args, err) < 0)
-		return -1;
-	if (!PQsetSingleRowMode(db->conn))
-		return err_set(err, ERR_RETRY, "single-row mode was refused");
+	const struct statement *s = &statements[statement];
+	struct db_args all;
+	struct pg_params params = bind(db, s, args, &all);
+
+	if (need_session(db, err) < 0 || pg_start_prepared(db->conn, s->name, &params, err) < 0)
+		return err_wrap(err, "%s", s->name);
 	return 0;
 }
 
 int db_row(struct db *db, PGresult **ret_row, struct err *err)
 {
-	PGresult *res = NULL;
-	int rc = -1;
-
-	if (next_result(db, &res, err) < 0)
-		goto done;
-	if (PQresultStatus(res) == PGRES_SINGLE_TUPLE) {
-		*ret_row = res;
-		return 0;
-	}
-	if (!res || !is_good(res)) {
-		pg_error(db->conn, res, err);
-		goto done;
-	}
-	PQclear(res);
-	res = NULL;
-	if (collect(db, &res, err) < 0)
-		goto done;
-	if (res) {
-		pg_error(db->conn, res, err);
-		goto done;
-	}
-	*ret_row = NULL;
-	rc = 0;
-done:
-	PQclear(res);
-	return rc < 0 ? err_wrap(err, "read") : 0;
+	return pg_row(db->conn, ret_row, err) < 0 ? err_wrap(err, "read") : 0;
 }
 
-int db_cancel(struct db *db, struct err *err)
+void db_drop(struct db *db)
 {
-	PGcancel *cancel = PQgetCancel(db->conn);
-	PGresult *rest = NULL;
-	char why[256];
-	int rc = -1;
-
-	if (!cancel || !PQcancel(cancel, why, sizeof(why))) {
-		err_set(err, ERR_RETRY, "cancel: %s", cancel ? why : "out of memory");
-		goto done;
-	}
-	/* What is left of the rows, and the error that says that it was cancelled, if it was. */
-	if (collect(db, &rest, err) < 0)
-		goto done;
-	if (PQstatus(db->conn) != CONNECTION_OK) {
-		pg_error(db->conn, NULL, err);
-		goto done;
-	}
-	rc = 0;
-done:
-	PQclear(rest);
-	PQfreeCancel(cancel);
-	return rc;
+	PQfinish(db->conn);
+	db->conn = NULL;
 }
 
 void db_drain_wakeups(struct db *db)
@@ -367,10 +268,13 @@ void db_drain_wakeups(struct db *db)
 
 int db_wait(struct db *db, int stop_fd, int64_t ms, struct err *err)
 {
-	struct pollfd pfds[] = {
-	    {.fd = PQsocket(db->conn), .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
-	PGnotify *notify = PQnotifies(db->conn);
+	struct pollfd pfds[] = {{.events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+	PGnotify *notify;
 
+	if (need_session(db, err) < 0)
+		return -1;
+	pfds[0].fd = PQsocket(db->conn);
+	notify = PQnotifies(db->conn);
 	if (!notify) {
 		if (poll(pfds, 2, (int)ms) < 0 && errno != EINTR)
 			return err_set(err, ERR_RETRY, "poll: %s", strerror(errno));

@@ -31,7 +31,8 @@ enum db_statement {
 	DB_STATEMENTS
 };
 
-/* Connect, refuse another schema or cluster (ERR_MISMATCH), prepare, listen for wake-ups. */
+/* Connect, refuse another schema or cluster (ERR_MISMATCH), prepare, listen for wake-ups. url is
+ * borrowed until db_close().  Whatever waits for the server ends when the service is stopping. */
 int db_open(const char *url, unsigned shard, struct db **ret_db, struct err *err) warn_unused;
 void db_close(struct db *db); /* NULL is fine */
 
@@ -61,8 +62,10 @@ int db_send(
     struct db *db, enum db_statement statement, struct db_args *args, struct err *err) warn_unused;
 /* The next row, the caller's; NULL: no more, and the statement is done. */
 int db_row(struct db *db, PGresult **ret_row, struct err *err) warn_unused;
-/* End a started statement early; the session is then free for the next one. */
-int db_cancel(struct db *db, struct err *err) warn_unused;
+/* End a started statement early.  Not by a cancel request, in which libpq 15 waits for the server
+ * without a limit: the session is closed, which ends the statement too, and the next verb opens it
+ * again.  Wake-ups may be lost: look before the next db_wait(). */
+void db_drop(struct db *db);
 
 /* Wait at most ms for a wake-up, or until stop_fd is readable. 1: woken up; 0: not. */
 int db_wait(struct db *db, int stop_fd, int64_t ms, struct err *err) warn_unused;

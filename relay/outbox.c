@@ -45,19 +45,12 @@ void outbox_seek(struct outbox *o, struct stream_id position)
 	o->place = AT_TICK; /* of which rows may be left */
 }
 
-bool outbox_reading(const struct outbox *o)
-{
-	return o->place == READING;
-}
-
-int outbox_rest(struct outbox *o, struct err *err)
+void outbox_rest(struct outbox *o)
 {
 	if (o->place != READING)
-		return 0;
-	if (db_cancel(o->db, err) < 0)
-		return -1;
+		return;
+	db_drop(o->db);
 	o->place = AT_TICK;
-	return 0;
 }
 
 /* *ret_stop: there is none yet. */
@@ -127,7 +120,8 @@ static int read_rows(struct outbox *o, struct batch *batch, bool *ret_stop, stru
 		}
 		if (!take_row(o, row, batch)) {
 			*ret_stop = true;
-			return outbox_rest(o, err);
+			outbox_rest(o);
+			return 0;
 		}
 	}
 	*ret_stop = true;

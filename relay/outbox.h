@@ -14,8 +14,6 @@
 #include "relay/batch.h"
 #include "relay/db.h"
 
-#include <stdbool.h>
-
 struct outbox;
 
 /* db is borrowed. max_event: the largest event that may be published, in bytes. */
@@ -34,7 +32,7 @@ int outbox_fill(struct outbox *o, struct batch *batch, struct err *err) warn_unu
 /* Why the last fill gave nothing, for people; NULL: the chain of ticks ended. */
 const char *outbox_obstacle(const struct outbox *o);
 
-bool outbox_reading(const struct outbox *o); /* a query is open */
-int outbox_rest(struct outbox *o, struct err *err) warn_unused;
+/* Leave no query open; costs the session if one is. */
+void outbox_rest(struct outbox *o);
 
 #endif

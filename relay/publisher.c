@@ -88,8 +88,8 @@ static int receive_reply(
 {
 	struct append_result result;
 
-	if (stream_append_wait(p->stream, PATIENCE_MS) == 0 && outbox_rest(p->outbox, err) < 0)
-		return -1;
+	if (stream_append_wait(p->stream, PATIENCE_MS) == 0)
+		outbox_rest(p->outbox);
 	if (stream_append_receive(p->stream, &result, err) < 0)
 		return -1;
 	*ret_moved = result.moved;
@@ -134,16 +134,14 @@ static bool may_send(const struct publisher *p, const struct batch *next, const 
 }
 
 /* Rows that were read and not sent are to be read again. */
-static int step_back(struct publisher *p, enum publish_end end, struct err *err)
+static void step_back(struct publisher *p, enum publish_end end)
 {
 	batch_clear(p->batches[0]);
 	batch_clear(p->batches[1]);
 	if (end == PUBLISH_DONE)
-		return 0;
-	if (outbox_rest(p->outbox, err) < 0)
-		return -1;
+		return;
+	outbox_rest(p->outbox);
 	outbox_seek(p->outbox, p->at.position);
-	return 0;
 }
 
 int publisher_run(struct publisher *p, const struct lease *lease, int64_t until_us,
@@ -169,7 +167,8 @@ int publisher_run(struct publisher *p, const struct lease *lease, int64_t until_
 		next = p->batches[next == p->batches[0]];
 		batch_clear(next);
 	}
-	return step_back(p, *ret_end, err);
+	step_back(p, *ret_end);
+	return 0;
 }
 
 const char *publisher_obstacle(const struct publisher *p)

@@ -185,6 +185,54 @@ static void postgresql_goes_away(void)
 	world_close(w);
 }
 
+/* The postmaster, which comes first, and everything that it has started. */
+static size_t server_pids(struct world *w, pid_t *pids, size_t max)
+{
+	char *text =
+	    world_text(w, "SELECT split_part(pg_read_file('postmaster.pid'), chr(10), 1) || ' ' "
+			  "|| string_agg(pid::text, ' ') FROM pg_stat_activity");
+	size_t n = 0;
+
+	for (char *at = text, *end; n < max && *at; at = end)
+		pids[n++] = (pid_t)strtol(at, &end, 10);
+	free(text);
+	return n;
+}
+
+static void signal_all(const pid_t *pids, size_t n, int sig)
+{
+	for (size_t i = 0; i < n; i++)
+		kill(pids[i], sig);
+}
+
+static bool some_are_published(void *ctx)
+{
+	return stack_redis_int(ctx, "XLEN umavez:purchases:{0}") > 0;
+}
+
+/* Stops at once, in the middle of a tick, although the server does not even refuse. */
+static void postgresql_stands_still(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, (const char *const[]){"--append-batch", "2", NULL},
+	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=sleep(1500)@1", NULL});
+	pid_t pids[32];
+	size_t n;
+
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	n = server_pids(w, pids, sizeof(pids) / sizeof(pids[0]));
+	world_sql(w,
+	    "SELECT intake.emit('app', 'm' || g, 't', 'app/1', json_build_object('x', repeat('x', "
+	    "300))) FROM generate_series(1, 5000) AS g; NOTIFY umavez_outbox");
+	CHECK(await(some_are_published, w, WAIT_MS));
+	signal_all(pids, n, SIGSTOP);
+	proc_kill(relay, SIGTERM);
+	int status = proc_wait(relay, WAIT_MS / 2);
+	signal_all(pids, n, SIGCONT);
+	CHECK_INT(status, 0);
+	world_close(w);
+}
+
 static void sessions_are_terminated(void)
 {
 	struct world *w = stack_open(2);
@@ -250,6 +298,7 @@ int main(int argc, char **argv)
 	    {"P8 stopped past its lease, and continued", stopped_past_its_lease},
 	    {"P8 a zombie in the middle of a tick", zombie_in_mid_tick},
 	    {"PostgreSQL crashes", postgresql_goes_away},
+	    {"PostgreSQL stands still, and the relay is to stop", postgresql_stands_still},
 	    {"B37 sessions are terminated", sessions_are_terminated},
 	    {"another cluster: exit 3", another_cluster},
 	    {"a history that does not follow: exit 3", broken_history},
