@@ -21,9 +21,9 @@ struct migrate {
 };
 
 static const struct option options[] = {
-    {"database-url", OPT_STRING, offsetof(struct migrate, database_url), NULL,
+    {"database-url", OPT_PG_URL, offsetof(struct migrate, database_url), NULL,
 	"PostgreSQL; the role owns what it makes", OPT_SECRET, 0, 0, NULL, "DATABASE_URL"},
-    {"effects-database-url", OPT_STRING, offsetof(struct migrate, effects_database_url), NULL,
+    {"effects-database-url", OPT_PG_URL, offsetof(struct migrate, effects_database_url), NULL,
 	"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL},
     {"shards", OPT_INT, offsetof(struct migrate, shards), NULL,
 	"Number of streams, the first time and for life (4)", 0, 1, 1024, NULL, NULL},

@@ -41,8 +41,6 @@ int sources_open(const struct sources_options *options, const char *command,
 	struct sources s = {.redis_err = ERR_INIT, .name_space = options->name_space};
 	int rc = -1;
 
-	if (options->redis_url && redis_url_check(options->redis_url, err) < 0)
-		goto done;
 	if (!effects_url)
 		effects_url = options->database_url;
 	if (open_schema(options->database_url, command, "intake", &s.intake, err) < 0 ||

@@ -19,17 +19,17 @@ struct sources_options {
 
 /* Rows of a command's option table; base is the offset of its struct sources_options. */
 #define SOURCES_OPTIONS(base)                                                                      \
-	{"database-url", OPT_STRING, (base) + offsetof(struct sources_options, database_url),      \
+	{"database-url", OPT_PG_URL, (base) + offsetof(struct sources_options, database_url),      \
 	    NULL, "PostgreSQL, where intake lives", OPT_SECRET | OPT_REQUIRED, 0, 0, NULL,         \
 	    "DATABASE_URL"},                                                                       \
-	    {"effects-database-url", OPT_STRING,                                                   \
+	    {"effects-database-url", OPT_PG_URL,                                                   \
 		(base) + offsetof(struct sources_options, effects_database_url), NULL,             \
 		"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL}, \
-	    {"redis-url", OPT_STRING, (base) + offsetof(struct sources_options, redis_url), NULL,  \
-		"Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0, NULL,    \
-		"REDIS_URL"},                                                                      \
+	    {"redis-url", OPT_REDIS_URL, (base) + offsetof(struct sources_options, redis_url),     \
+		NULL, "Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0,    \
+		NULL, "REDIS_URL"},                                                                \
 	{                                                                                          \
-		"namespace", OPT_STRING, (base) + offsetof(struct sources_options, name_space),    \
+		"namespace", OPT_NAME, (base) + offsetof(struct sources_options, name_space),      \
 		    "umavez", "Prefix of every Redis key", 0, 0, 0, NULL, NULL                     \
 	}
 

@@ -22,7 +22,7 @@ struct parser {
 
 static bool takes_file(const struct option *row)
 {
-	return row->type == OPT_STRING || row->type == OPT_LIST;
+	return option_value_is_text(row) || row->type == OPT_LIST;
 }
 
 /* The row called name, or, with *ret_file, the one whose value is to be read from a file. */

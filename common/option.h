@@ -19,13 +19,16 @@
 #include <stdint.h>
 
 enum option_type {
-	OPT_STRING,   /* char *            */
-	OPT_LIST,     /* struct option_list */
-	OPT_INT,      /* int64_t            */
-	OPT_DURATION, /* int64_t, ms: 500ms 5s 10min 12h 7d; a unit is required unless 0 */
-	OPT_SIZE,     /* int64_t, bytes: 512B 256KiB 1MiB 1GiB; a unit is required unless 0 */
-	OPT_BOOL,     /* bool: on/off/true/false/yes/no/1/0; a bare flag is on */
-	OPT_CHOICE,   /* int: index into choices, "a|b|c" */
+	OPT_STRING,    /* char *            */
+	OPT_NAME,      /* char *: 1 to 64 of A-Z a-z 0-9 . _ - */
+	OPT_PG_URL,    /* char *: pg_url_check() */
+	OPT_REDIS_URL, /* char *: redis_url_check() */
+	OPT_LIST,      /* struct option_list */
+	OPT_INT,       /* int64_t            */
+	OPT_DURATION,  /* int64_t, ms: 500ms 5s 10min 12h 7d; a unit is required unless 0 */
+	OPT_SIZE,      /* int64_t, bytes: 512B 256KiB 1MiB 1GiB; a unit is required unless 0 */
+	OPT_BOOL,      /* bool: on/off/true/false/yes/no/1/0; a bare flag is on */
+	OPT_CHOICE,    /* int: index into choices, "a|b|c" */
 };
 
 enum option_flag {

@@ -16,6 +16,11 @@ static const char *placeholder(const struct option *row)
 	case OPT_STRING:
 	case OPT_LIST:
 		return " TEXT";
+	case OPT_NAME:
+		return " NAME";
+	case OPT_PG_URL:
+	case OPT_REDIS_URL:
+		return " URL";
 	case OPT_INT:
 		return " N";
 	case OPT_DURATION:
@@ -66,7 +71,7 @@ static void print_option(const struct option *row)
 		print_note("one of: ", row->choices);
 	if (row->type == OPT_LIST)
 		print_note("", "may be given again");
-	if (row->type == OPT_STRING || row->type == OPT_LIST)
+	if (option_value_is_text(row) || row->type == OPT_LIST)
 		printf("%*sor from a file: --%s-file PATH\n", HELP_COLUMN, "", row->name);
 	if (row->flags & OPT_REQUIRED)
 		print_note("", "required");

@@ -1,6 +1,8 @@
 #include "common/option_value.h"
 
 #include "common/memory.h"
+#include "common/pg.h"
+#include "common/redis.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -9,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+enum { NAME_MAX_LEN = 64 };
 
 struct unit {
 	const char *name;
@@ -20,6 +24,12 @@ static const struct unit durations[] = {
     {"ms", 1}, {"s", 1000}, {"min", 60000}, {"h", 3600000}, {"d", 86400000}, {NULL, 0}};
 static const struct unit sizes[] = {
     {"B", 1}, {"KiB", 1024}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {NULL, 0}};
+
+bool option_value_is_text(const struct option *row)
+{
+	return row->type == OPT_STRING || row->type == OPT_NAME || row->type == OPT_PG_URL ||
+	       row->type == OPT_REDIS_URL;
+}
 
 static void *member(const struct option *row, void *config)
 {
@@ -139,6 +149,44 @@ static int set_choice(
 	return refuse(row, source, text, want, err);
 }
 
+/* A name becomes a Redis key, a hash field, a metric's label: nothing in it needs escaping. */
+static int check_name(
+    const struct option *row, const char *source, const char *text, struct err *err)
+{
+	static const char allowed[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+	size_t len = strlen(text);
+
+	if (len == 0 || len > NAME_MAX_LEN || strspn(text, allowed) != len)
+		return refuse(row, source, text,
+		    "a name (1 to 64 letters, digits, dots, dashes and underscores)", err);
+	return 0;
+}
+
+static int check_text(
+    const struct option *row, const char *source, const char *text, struct err *err)
+{
+	int rc = 0;
+
+	if (row->type == OPT_NAME)
+		return check_name(row, source, text, err);
+	if (row->type == OPT_PG_URL)
+		rc = pg_url_check(text, err);
+	if (row->type == OPT_REDIS_URL)
+		rc = redis_url_check(text, err);
+	return rc < 0 ? err_wrap(err, "%s", source) : 0;
+}
+
+static int set_text(const struct option *row, char **member_at, const char *source,
+    const char *text, struct err *err)
+{
+	if (check_text(row, source, text, err) < 0)
+		return -1;
+	free(*member_at);
+	*member_at = mem_strdup(text);
+	return 0;
+}
+
 static void list_append(struct option_list *list, const char *text)
 {
 	list->values = mem_realloc(list->values, (list->n + 1) * sizeof(*list->values));
@@ -152,9 +200,10 @@ int option_value_set(
 
 	switch (row->type) {
 	case OPT_STRING:
-		option_value_clear(row, config);
-		*(char **)at = mem_strdup(text);
-		return 0;
+	case OPT_NAME:
+	case OPT_PG_URL:
+	case OPT_REDIS_URL:
+		return set_text(row, at, source, text, err);
 	case OPT_LIST:
 		list_append(at, text);
 		return 0;
@@ -173,7 +222,7 @@ int option_value_set(
 
 void option_value_clear(const struct option *row, void *config)
 {
-	if (row->type == OPT_STRING) {
+	if (option_value_is_text(row)) {
 		char **at = member(row, config);
 		free(*at);
 		*at = NULL;
@@ -190,7 +239,7 @@ bool option_value_present(const struct option *row, const void *config)
 {
 	const void *at = member_const(row, config);
 
-	if (row->type == OPT_STRING) {
+	if (option_value_is_text(row)) {
 		const char *text = *(char *const *)at;
 		return text && *text;
 	}
@@ -239,6 +288,9 @@ char *option_value_text(const struct option *row, const void *config)
 		return mem_strdup("***");
 	switch (row->type) {
 	case OPT_STRING:
+	case OPT_NAME:
+	case OPT_PG_URL:
+	case OPT_REDIS_URL:
 		return option_mask_url(*(char *const *)at ? *(char *const *)at : "");
 	case OPT_LIST:
 		return list_text(at);

@@ -8,8 +8,11 @@
 
 #include "common/option.h"
 
+/* One whose member is a char *. */
+bool option_value_is_text(const struct option *row);
+
 /* Write text into the row's member; a list grows by one.  Errors name `source` ("--batch"), and the
- * value unless it is secret. */
+ * value unless it is secret or a URL. */
 int option_value_set(const struct option *row, void *config, const char *source, const char *text,
     struct err *err) warn_unused;
 

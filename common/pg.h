@@ -25,6 +25,9 @@ struct pg_session {
 	int stop_fd;
 };
 
+/* Only the form, and without its password in *err (ERR_USAGE). libpq's keyword form is one, too. */
+int pg_url_check(const char *url, struct err *err) warn_unused;
+
 /*
  * Connect, set up the session (synchronous_commit on or stronger, read committed, TimeZone UTC,
  * timeouts, keepalives, tcp_user_timeout) and check that the settings arrived: a transaction pooler

@@ -39,19 +39,38 @@ static bool ambiguous(const char *url)
 	return last && (size_t)(last - authority) != strcspn(authority, "@/");
 }
 
+/* Free with PQconninfoFree(). */
+static int parse_url(const char *url, PQconninfoOption **ret_parsed, struct err *err)
+{
+	/* libpq's message would quote the URL, and with it the password. */
+	if (ambiguous(url))
+		return err_set(err, ERR_USAGE,
+		    "database URL: percent-encode '@' and '/' in the user name and the password");
+	*ret_parsed = PQconninfoParse(url, NULL);
+	if (!*ret_parsed)
+		return err_set(err, ERR_USAGE,
+		    "database URL: not a PostgreSQL URL (postgresql://user@host:port/database)");
+	return 0;
+}
+
+int pg_url_check(const char *url, struct err *err)
+{
+	PQconninfoOption *parsed = NULL;
+
+	if (parse_url(url, &parsed, err) < 0)
+		return -1;
+	PQconninfoFree(parsed);
+	return 0;
+}
+
 /* The URL's own "options", or PGOPTIONS, which libpq would have used; malloc'd. */
 static int base_options(const char *url, char **ret_options, struct err *err)
 {
 	PQconninfoOption *parsed = NULL;
 	const char *found = getenv("PGOPTIONS");
 
-	/* libpq's message would quote the URL, and with it the password. */
-	if (ambiguous(url))
-		return err_set(err, ERR_USAGE,
-		    "database URL: percent-encode '@' and '/' in the user name and the password");
-	parsed = PQconninfoParse(url, NULL);
-	if (!parsed)
-		return err_set(err, ERR_USAGE, "database URL: not a PostgreSQL URL");
+	if (parse_url(url, &parsed, err) < 0)
+		return -1;
 	for (const PQconninfoOption *o = parsed; o->keyword; o++) {
 		if (strcmp(o->keyword, "options") == 0 && o->val)
 			found = o->val;

@@ -1,21 +1,18 @@
 #include "consumer/config.h"
 
-#include "common/redis.h"
 #include "common/service.h"
 
 #include <stddef.h>
-#include <string.h>
 
 #define AT(member) offsetof(struct config, member)
-#define NAME_MAX_LEN 64
 
 const struct option config_options[] = {
-    {"database-url", OPT_STRING, AT(database_url), NULL, "PostgreSQL with the effects schema",
+    {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the effects schema",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
-    {"redis-url", OPT_STRING, AT(redis_url), NULL,
+    {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL,
 	"Redis with the streams: redis://[user:password@]host:port/db, unix:///path?db=n",
 	OPT_REQUIRED, 0, 0, NULL, "REDIS_URL"},
-    {"consumer", OPT_STRING, AT(consumer), "entitlements",
+    {"consumer", OPT_NAME, AT(consumer), "entitlements",
 	"Name of this consumer: of its inbox, its cursor and its bookmark in Redis", 0, 0, 0, NULL,
 	NULL},
     {"handler", OPT_STRING, AT(handler), "effects.apply_purchase",
@@ -33,7 +30,7 @@ const struct option config_options[] = {
     {"instance", OPT_STRING, AT(instance), NULL,
 	"Name of this process in leases and inbox; default: host, pid and a nonce", 0, 0, 0, NULL,
 	NULL},
-    {"namespace", OPT_STRING, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
+    {"namespace", OPT_NAME, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
 	NULL},
     {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9103",
 	"Where /livez, /readyz and /metrics are served", 0, 0, 0, NULL, NULL},
@@ -44,26 +41,8 @@ const struct option config_options[] = {
     {0},
 };
 
-/* These become Redis keys, hash fields and metric labels: nothing in them needs escaping. */
-static int check_name(const char *option, const char *name, struct err *err)
-{
-	static const char allowed[] =
-	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-	size_t len = strlen(name);
-
-	if (len == 0 || len > NAME_MAX_LEN || strspn(name, allowed) != len)
-		return err_set(err, ERR_USAGE,
-		    "--%s: 1 to %d letters, digits, dots, dashes and underscores", option,
-		    NAME_MAX_LEN);
-	return 0;
-}
-
 int config_check(const struct config *c, struct err *err)
 {
-	if (check_name("consumer", c->consumer, err) < 0 ||
-	    check_name("namespace", c->name_space, err) < 0 ||
-	    redis_url_check(c->redis_url, err) < 0)
-		return -1;
 	if (c->retry_min_ms > c->retry_max_ms)
 		return err_set(err, ERR_USAGE, "--retry-min is longer than --retry-max");
 	return 0;

@@ -11,7 +11,7 @@
 #define HOUR_MS INT64_C(3600000)
 
 const struct option config_options[] = {
-    {"database-url", OPT_STRING, AT(database_url), NULL, "PostgreSQL with the schema intake",
+    {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the schema intake",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
     {"listen", OPT_STRING, AT(listen), "0.0.0.0:8080", "Where the stores post to, host:port", 0, 0,
 	0, NULL, NULL},

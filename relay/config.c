@@ -7,16 +7,16 @@
 #define DAY (24 * 60 * 60 * SECOND)
 
 const struct option config_options[] = {
-    {"database-url", OPT_STRING, AT(database_url), NULL, "PostgreSQL with the schema intake",
+    {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the schema intake",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
-    {"redis-url", OPT_STRING, AT(redis_url), NULL,
+    {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL,
 	"redis://[user:password@]host:port/db or unix:///path?db=n", OPT_REQUIRED, 0, 0, NULL,
 	"REDIS_URL"},
     {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9102",
 	"Where /livez, /readyz and /metrics answer", 0, 0, 0, NULL, NULL},
     {"instance", OPT_STRING, AT(instance), NULL,
 	"Name of this process; by default host name, pid and a nonce", 0, 0, 0, NULL, NULL},
-    {"namespace", OPT_STRING, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
+    {"namespace", OPT_NAME, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
 	NULL},
     {"poll-interval", OPT_DURATION, AT(poll_interval), "500ms",
 	"How long a lost wake-up may delay a row", 0, 1, 60 * SECOND, NULL, NULL},

@@ -38,6 +38,12 @@ static void check_usage(void)
 	check_run((const char *const[]){"status", NULL}, 2, "", "--database-url (or DATABASE_URL)");
 	check_run((const char *const[]){"trace", "--database-url", "postgresql:///x", NULL}, 2, "",
 	    "give one ID");
+	check_run((const char *const[]){"migrate", "--database-url", "nonsense", NULL}, 2, "",
+	    "--database-url: database URL: not");
+	check_run((const char *const[]){"status", "--redis-url", "nonsense", NULL}, 2, "",
+	    "--redis-url: Redis URL: bad scheme");
+	check_run((const char *const[]){"status", "--namespace", "a b", NULL}, 2, "",
+	    "--namespace: \"a b\" is not a name (1 to 64 letters");
 	check_run((const char *const[]){"status", "--colour", NULL}, 2, "", "--colour");
 	check_run((const char *const[]){"status", "--database-url", "postgresql:///?host=/nowhere",
 		      "--redis-url", "ftp://x", NULL},

@@ -224,6 +224,46 @@ static void unknown(void)
 	refused(ARGS("--name"), "--name: a value is missing");
 }
 
+static void checked_texts(void)
+{
+	static const struct option checked[] = {
+	    {"name", OPT_NAME, offsetof(struct config, name), "nobody", "", 0, 0, 0, NULL, NULL},
+	    {"url", OPT_PG_URL, offsetof(struct config, url), NULL, "", 0, 0, 0, NULL, NULL},
+	    {"root", OPT_REDIS_URL, offsetof(struct config, root_file), NULL, "", 0, 0, 0, NULL,
+		NULL},
+	    {0},
+	};
+	static const struct {
+		const char *word, *message;
+	} rows[] = {
+	    {"--name=A-z_0.9", NULL},
+	    {"--name=", "--name: \"\" is not a name"},
+	    {"--name=a{b", "--name: \"a{b\" is not a name (1 to 64 letters"},
+	    {"--name=1234567890123456789012345678901234567890123456789012345678901234", NULL},
+	    {"--name=12345678901234567890123456789012345678901234567890123456789012345",
+		"5\" is not a name"},
+	    {"--url=postgresql://u:hunter2@h/d", NULL},
+	    {"--url=host=h password=hunter2", NULL},
+	    {"--url=u:hunter2@h/d", "--url: database URL: not"},
+	    {"--root=redis://:hunter2@h", NULL},
+	    {"--root=http://:hunter2@h", "--root: Redis URL: bad scheme"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *argv[] = {(char *)"p", (char *)rows[i].word, NULL};
+		enum option_action action;
+		struct err err = ERR_INIT;
+		struct config c = {0};
+
+		CHECK_INT(option_parse(checked, &c, 2, argv, NULL, &action, &err),
+		    rows[i].message ? -1 : 0);
+		CHECK(!rows[i].message ||
+		      (err.kind == ERR_USAGE && strstr(err.message, rows[i].message)));
+		CHECK(strstr(err.message, "hunter2") == NULL);
+		option_done(checked, &c);
+	}
+}
+
 static void words(void)
 {
 	char *argv[] = {(char *)"p", (char *)"trace", (char *)"--name", (char *)"x", (char *)"ID",
@@ -413,6 +453,7 @@ static const struct check checks[] = {
     {"bad values", bad_values},
     {"zero needs no unit", zero_needs_no_unit},
     {"unknown options", unknown},
+    {"texts that are checked", checked_texts},
     {"words", words},
     {"help wins", help_wins},
     {"required", required},

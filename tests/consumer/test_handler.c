@@ -161,9 +161,10 @@ static void bad_options_end_the_process(void)
 	expect_usage(s, "--handler", "nowhere.apply", "nowhere.apply(json)");
 	expect_usage(s, "--consumer", "a b", "--consumer");
 	expect_usage(s, "--namespace", "{x}", "--namespace");
+	expect_usage(s, "--database-url", "nonsense", "--database-url: database URL: not");
 	expect_usage(s, "--batch", "0", "--batch");
 	expect_usage(s, "--retry-min", "2min", "--retry-min");
-	expect_usage(s, "--redis-url", "http://x", "http");
+	expect_usage(s, "--redis-url", "http://x", "--redis-url: Redis URL");
 	stage_close(s);
 }
 

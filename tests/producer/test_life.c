@@ -50,6 +50,7 @@ static void what_is_wrong_is_named_at_start(void)
 	EXPECT_2("--nonsense", "--nonsense");
 	EXPECT_2("--max-body", "--max-body", "12");
 	EXPECT_2("--request-timeout", "--request-timeout", "10 parsecs");
+	EXPECT_2("--database-url: database URL: not", "--database-url", "nonsense");
 	EXPECT_2("--listen", "--listen", "unix:/tmp/socket");
 	EXPECT_2("--apple-app-id", "--apple-bundle-id", "com.example");
 	EXPECT_2("--apple-bundle-id", "--apple-app-id", "1");

@@ -247,6 +247,35 @@ static void sessions_are_terminated(void)
 	world_close(w);
 }
 
+static void expect_usage(struct world *w, const char *option, const char *value, const char *said)
+{
+	const char *const args[] = {"--database-url", world_relay_url(w), "--redis-url",
+	    world_redis_url(w), "--admin-listen", "127.0.0.1:0", option, value, NULL};
+	char *err = NULL;
+
+	CHECK_INT(world_run_all(w, "umavez-relay", args, NULL, NULL, &err), 2);
+	if (!strstr(err, said))
+		fprintf(stderr, "expected \"%s\" in: %s\n", said, err);
+	CHECK(strstr(err, said) != NULL);
+	free(err);
+}
+
+/* Before it registers, and takes shards that others could work on. */
+static void bad_options(void)
+{
+	static const char name[] =
+	    "12345678901234567890123456789012345678901234567890123456789012345";
+	struct world *w = stack_open(1);
+
+	expect_usage(w, "--namespace", name, "5\" is not a name (1 to 64 letters");
+	expect_usage(w, "--namespace", "{x}", "--namespace: \"{x}\" is not a name");
+	expect_usage(w, "--redis-url", "rediss://x", "--redis-url: Redis URL: TLS");
+	expect_usage(w, "--database-url", "http://x", "--database-url: database URL: not");
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.instance"), 0);
+	CHECK_INT(world_int(w, "SELECT sum(term) FROM intake.shard_lease"), 0);
+	world_close(w);
+}
+
 static void another_cluster(void)
 {
 	struct world *w = stack_open(1);
@@ -300,6 +329,7 @@ int main(int argc, char **argv)
 	    {"PostgreSQL crashes", postgresql_goes_away},
 	    {"PostgreSQL stands still, and the relay is to stop", postgresql_stands_still},
 	    {"B37 sessions are terminated", sessions_are_terminated},
+	    {"bad options: exit 2", bad_options},
 	    {"another cluster: exit 3", another_cluster},
 	    {"a history that does not follow: exit 3", broken_history},
 	    {"the floor of transaction ids is lifted", floor_is_lifted},
