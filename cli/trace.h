@@ -111,6 +111,7 @@ enum trace_outcome {
 	OUTCOME_FAILED,
 	OUTCOME_QUARANTINED,
 	OUTCOME_UNPUBLISHED,
+	OUTCOME_MISSED, /* trimmed before any consumer began: none will apply it */
 };
 
 struct trace_verdict {

@@ -130,6 +130,7 @@ static void print_end(const struct printer *p, const struct trace *t, const stru
 	    [OUTCOME_FAILED] = TINT_BAD,
 	    [OUTCOME_QUARANTINED] = TINT_BAD,
 	    [OUTCOME_UNPUBLISHED] = TINT_WARN,
+	    [OUTCOME_MISSED] = TINT_WARN,
 	};
 
 	print_text(p, tints[v->outcome], "%s", trace_outcome_name(v->outcome));

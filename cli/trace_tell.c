@@ -31,6 +31,7 @@ const char *trace_outcome_name(enum trace_outcome outcome)
 	    [OUTCOME_HELD] = "held",
 	    [OUTCOME_FAILED] = "failed",
 	    [OUTCOME_QUARANTINED] = "quarantined",
+	    [OUTCOME_MISSED] = "missed",
 	    [OUTCOME_UNPUBLISHED] = "unpublished",
 	};
 	return names[outcome];
@@ -66,13 +67,16 @@ static const struct trace_consumer *witness(const struct trace *t, struct stream
 	return NULL;
 }
 
+static bool is_trimmed(const struct trace *t, const struct trace_position *p)
+{
+	return t->stream_known && t->stream.length > 0 &&
+	       stream_id_compare(p->id, t->stream.first) < 0;
+}
+
 /* In the stream, applied from it, or trimmed from its beginning. */
 static bool is_published(const struct trace *t, const struct trace_position *p)
 {
-	bool trimmed = t->stream_known && t->stream.length > 0 &&
-		       stream_id_compare(p->id, t->stream.first) < 0;
-
-	return p->published || trimmed || witness(t, p->id);
+	return p->published || is_trimmed(t, p) || witness(t, p->id);
 }
 
 static size_t count_published(const struct trace *t)
@@ -208,26 +212,58 @@ static char *why_unapplied(const struct trace *t, const struct trace_consumer *c
 	    c->name, lag, c->holder);
 }
 
-static const struct trace_consumer *first_waiting(const struct trace *t)
+/*
+ * A consumer without a cursor, or with one of 0-0, begins where the stream does; one whose cursor
+ * is past the position is done with it.  Only one that stopped in front of it asks for what was
+ * trimmed.
+ */
+static enum trace_outcome standing(const struct trace *t, const struct trace_consumer *c)
+{
+	const struct trace_position *last =
+	    t->n_positions ? &t->positions[t->n_positions - 1] : NULL;
+
+	if (c->applied)
+		return OUTCOME_APPLIED;
+	if (!last || !is_trimmed(t, last))
+		return OUTCOME_PENDING;
+	bool begins = !c->has_cursor || stream_id_compare(c->cursor, STREAM_ID_ZERO) == 0;
+	bool past = c->has_cursor && stream_id_compare(c->cursor, last->id) >= 0;
+	return begins || past ? OUTCOME_MISSED : OUTCOME_PENDING;
+}
+
+/* NULL: no consumer stands so. */
+static const struct trace_consumer *first_with(const struct trace *t, enum trace_outcome outcome)
 {
 	for (size_t i = 0; i < t->n_consumers; i++) {
-		if (!t->consumers[i].applied)
+		if (standing(t, &t->consumers[i]) == outcome)
 			return &t->consumers[i];
 	}
 	return NULL;
 }
 
+static char *why_missed(const struct trace *t, const struct trace_consumer *c)
+{
+	char id[STREAM_ID_SIZE];
+
+	return mem_printf("the consumer %s began after %s was trimmed from the stream and will not "
+			  "apply it",
+	    c->name, stream_id_format(t->positions[t->n_positions - 1].id, id));
+}
+
 static enum trace_outcome judge(const struct trace *t, char **ret_stuck)
 {
-	const struct trace_consumer *waiting = first_waiting(t);
+	const struct trace_consumer *waiting = first_with(t, OUTCOME_PENDING);
 
 	if (t->is_quarantined) {
-		*ret_stuck =
-		    mem_printf("quarantined: %s", t->remark ? t->remark : "not understood");
+		*ret_stuck = mem_strdup(t->remark ? t->remark : "not understood");
 		return OUTCOME_QUARANTINED;
 	}
-	if (t->n_consumers > 0 && !waiting)
+	if (!waiting && first_with(t, OUTCOME_APPLIED))
 		return OUTCOME_APPLIED;
+	if (!waiting && t->n_consumers > 0) {
+		*ret_stuck = why_missed(t, first_with(t, OUTCOME_MISSED));
+		return OUTCOME_MISSED;
+	}
 	if (t->n_positions == 0) {
 		*ret_stuck = t->has_row ? why_unticked(t) : why_not_kept(t);
 		return OUTCOME_UNPUBLISHED;

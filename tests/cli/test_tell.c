@@ -66,7 +66,7 @@ static void check_unticked(void)
 	    "no outbox has it, and no inbox: another database published it, or this one lost its "
 	    "commit");
 	t.is_quarantined = true;
-	check_told(&t, "quarantined", "quarantined: not understood");
+	check_told(&t, "quarantined", "not understood");
 }
 
 static void check_unpublished(void)
@@ -119,12 +119,41 @@ static void check_published_by_witness(void)
 	struct trace t = facts(&p, &c);
 
 	t.stream = (struct stream_view){1, {100, 8}, {100, 8}};
+	c.has_cursor = true;
+	c.cursor = (struct stream_id){100, 6};
 	check_told(
 	    &t, "pending", "published, the consumer c has not got to it: nobody holds the lease");
 	t = facts(&p, &c);
 	t.stream_known = false;
 	c.applied = true;
 	c.stream_id = p.id;
+	check_told(&t, "applied", NULL);
+}
+
+/* A consumer that began after the trim will not apply it: nobody waits for that one. */
+static void check_missed(void)
+{
+	static const char missed[] =
+	    "the consumer c began after 100-7 was trimmed from the stream and will not apply it";
+	struct trace_position p;
+	struct trace_consumer c[2];
+	struct trace t = facts(&p, c);
+
+	t.stream = (struct stream_view){1, {100, 8}, {100, 8}};
+	check_told(&t, "missed", missed);
+	c->has_cursor = true;
+	check_told(&t, "missed", missed);
+	c->cursor = (struct stream_id){100, 8};
+	check_told(&t, "missed", missed);
+	c[1] = consumer;
+	c[1].name = (char[]){"d"};
+	c[1].has_cursor = true;
+	c[1].cursor = (struct stream_id){100, 6};
+	t.n_consumers = 2;
+	check_told(
+	    &t, "pending", "published, the consumer d has not got to it: nobody holds the lease");
+	c[1].applied = true;
+	c[1].stream_id = p.id;
 	check_told(&t, "applied", NULL);
 }
 
@@ -173,6 +202,7 @@ static const struct check checks[] = {
     {"not published", check_unpublished},
     {"not applied", check_unapplied},
     {"what tells that it was published", check_published_by_witness},
+    {"trimmed before a consumer began", check_missed},
     {"the time between", check_times},
     {NULL, NULL},
 };

@@ -42,6 +42,14 @@ static void check_stuck(const char *id, const char *outcome, const char *stuck)
 	json_decref(json);
 }
 
+static void check_outcome(const char *id, const char *outcome)
+{
+	json_t *json = trace(id);
+
+	CHECK_STR(story_get(json, "outcome"), outcome);
+	json_decref(json);
+}
+
 /* "received committed ticked" */
 static void check_steps(const char *id, const char *want)
 {
@@ -234,7 +242,7 @@ static void check_quarantined(void)
 	clean();
 	notes_receive(conn, &odd, 1, NULL);
 	PQfinish(conn);
-	check_stuck("sha256:ab", "quarantined", "quarantined: no id");
+	check_stuck("sha256:ab", "quarantined", "no id");
 	check_steps("sha256:ab", "received committed");
 }
 
@@ -290,6 +298,7 @@ static void check_trimmed(void)
 	freeReplyObject(redisCommand(redis, "XTRIM umavez:purchases:{0} MAXLEN 1"));
 	redisFree(redis);
 	check_steps("n1", "received committed ticked published");
+	check_outcome("n1", "missed");
 	story_apply(world, "entitlements", 0, tick, row);
 	check_stuck("n1", "applied", "null");
 }
