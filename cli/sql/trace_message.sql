@@ -1,7 +1,8 @@
 -- What intake knows of one message.
 -- $1 source  $2 message id  $3 outbox id, or NULL: that of the notification (found by its xid)
 WITH message AS (
-	SELECT n.*, o.outbox_id, o.shard, o.type, o.outbox_traceparent, o.created_at,
+	SELECT n.store, n.store_purchase_id, n.kind, n.native_type, n.remark, n.traceparent, n.received_at,
+	    o.outbox_id, o.shard, o.type, o.outbox_traceparent, o.created_at,
 	    coalesce(o.outbox_xid, n.xid) AS written_by
 	FROM (SELECT $1::text AS source, $2::text AS message_id, $3::bigint AS id) AS k
 	LEFT JOIN intake.notification AS n

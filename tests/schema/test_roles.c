@@ -7,6 +7,7 @@
 #include "tests/support/world.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct world *world;
@@ -119,7 +120,9 @@ static void check_consumer(void)
 static void check_operator(void)
 {
 	static const struct right rights[] = {
-	    {"SELECT FROM intake.notification", true},
+	    {"SELECT store, notification_id, kind, remark, xid FROM intake.notification", true},
+	    {"SELECT count(*) FROM intake.notification", true},
+	    {"SELECT body FROM intake.notification", false},
 	    {"SELECT FROM intake.outbox", true},
 	    {"SELECT FROM effects.inbox", true},
 	    {"SELECT FROM effects.cursor", true},
@@ -130,6 +133,42 @@ static void check_operator(void)
 	};
 
 	check_all(world_operator_url(world), rights);
+}
+
+/* The users of redis.acl, each command on a key of theirs. */
+static void check_redis(void)
+{
+	static const struct {
+		const char *command;
+		bool allowed;
+	} rights[] = {
+	    {"umavez_relay XADD umavez:x 1-1 a b", true},
+	    {"umavez_relay XTRIM umavez:x MAXLEN 1", true},
+	    {"umavez_relay XADD elsewhere 1-1 a b", false},
+	    {"umavez_relay FLUSHALL", false},
+	    {"umavez_consumer XREAD STREAMS umavez:x 0", true},
+	    {"umavez_consumer XGROUP SETID umavez:x g 0", true},
+	    {"umavez_consumer XADD umavez:x 1-1 a b", false},
+	    {"umavez_consumer XLEN umavez:x", false},
+	    {"umavez_consumer XTRIM umavez:x MAXLEN 1", false},
+	    {"umavez_operator XLEN umavez:x", true},
+	    {"umavez_operator DEL umavez:x", false},
+	};
+	redisContext *redis = world_redis(world);
+
+	for (size_t i = 0; i < sizeof(rights) / sizeof(rights[0]); i++) {
+		char *line = text_format("ACL DRYRUN %s", rights[i].command);
+		redisReply *reply = redisCommand(redis, line);
+
+		CHECK(reply && reply->type != REDIS_REPLY_ERROR);
+		bool allowed = reply->type == REDIS_REPLY_STATUS;
+		if (allowed != rights[i].allowed)
+			fprintf(stderr, "%s: %s\n", line, reply->str);
+		CHECK_INT(allowed, rights[i].allowed);
+		freeReplyObject(reply);
+		free(line);
+	}
+	redisFree(redis);
 }
 
 /* Whoever is none of these sees nothing. */
@@ -158,6 +197,7 @@ static const struct check checks[] = {
     {"the relay ticks, and writes no purchase", check_relay},
     {"the consumer applies, and touches no intake", check_consumer},
     {"the operator reads", check_operator},
+    {"Redis: everybody what he needs", check_redis},
     {"anybody else does nothing", check_stranger},
     {NULL, NULL},
 };
