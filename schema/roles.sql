@@ -5,16 +5,22 @@
 
 DO $$
 DECLARE
+	missing text[] := ARRAY(
+	    SELECT name FROM unnest(ARRAY['umavez_producer', 'umavez_relay', 'umavez_consumer',
+	        'umavez_operator', 'umavez_emitter']) AS name
+	    WHERE NOT EXISTS (SELECT FROM pg_roles WHERE rolname = name));
 	r text;
 BEGIN
-	FOREACH r IN ARRAY ARRAY['umavez_producer', 'umavez_relay', 'umavez_consumer', 'umavez_operator',
-	    'umavez_emitter'] LOOP
-		IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = r) THEN
-			EXECUTE format('CREATE ROLE %I NOLOGIN', r);
-		END IF;
+	FOREACH r IN ARRAY missing LOOP
+		EXECUTE format('CREATE ROLE %I NOLOGIN', r);
 	END LOOP;
-EXCEPTION WHEN duplicate_object OR unique_violation THEN
-	NULL; -- another migrate made them at the same moment
+EXCEPTION
+	WHEN duplicate_object OR unique_violation THEN
+		NULL; -- another migrate made them at the same moment
+	WHEN insufficient_privilege THEN
+		RAISE insufficient_privilege USING MESSAGE = format(
+		    'the role %1$I may not create roles: as a superuser do ALTER ROLE %1$I CREATEROLE, or CREATE ROLE '
+		    'for each of %2$s; then run this again', current_user, array_to_string(missing, ', '));
 END
 $$;
 

@@ -221,6 +221,32 @@ static void check_plain_owner(void)
 	free(url);
 }
 
+/* Told what to do; and the roles may be made by somebody else. */
+static void check_owner_without_createrole(void)
+{
+	PGconn *conn = world_pg(world);
+	char *url = text_format("postgresql://keeper@/%s?host=%s", PQdb(conn), PQhost(conn));
+	const char *const args[] = {"--database-url", url, "--roles", NULL};
+	char *err = NULL;
+
+	PQfinish(conn);
+	clean();
+	CHECK_INT(migrate((const char *const[]){"--roles", NULL}, NULL, NULL), 0);
+	clean();
+	world_sql(world, "CREATE ROLE keeper LOGIN; GRANT CREATE ON DATABASE postgres TO keeper");
+	world_sql(world, "ALTER ROLE umavez_emitter RENAME TO put_aside");
+	CHECK_INT(migrate(args, NULL, &err), 1);
+	CHECK(strstr(err, "the role keeper may not create roles: as a superuser do ALTER ROLE "
+			  "keeper CREATEROLE, or CREATE ROLE for each of umavez_emitter; then run "
+			  "this again") != NULL);
+	world_sql(world, "ALTER ROLE put_aside RENAME TO umavez_emitter");
+	CHECK_INT(migrate(args, NULL, NULL), 0);
+	free(err);
+	clean();
+	world_sql(world, "DROP OWNED BY keeper; DROP ROLE keeper");
+	free(url);
+}
+
 static void check_usage(void)
 {
 	const char *const none[] = {"migrate", NULL};
@@ -247,6 +273,7 @@ static const struct check checks[] = {
     {"the number of shards is for life", check_shards},
     {"two databases", check_two_databases},
     {"an owner that is no superuser", check_plain_owner},
+    {"an owner that may not create roles", check_owner_without_createrole},
     {"usage errors", check_usage},
     {NULL, NULL},
 };
