@@ -72,7 +72,7 @@ COMMENT ON COLUMN intake.notification.expires_at IS 'End of the access that it g
 COMMENT ON COLUMN intake.notification.transaction_id IS 'The payment or refund that it is about: what a ledger entry is unique by';
 COMMENT ON COLUMN intake.notification.amount_minor IS 'In the currency''s minor unit';
 COMMENT ON COLUMN intake.notification.currency IS 'ISO 4217';
-COMMENT ON COLUMN intake.notification.quantity IS 'Units bought; NULL: not told';
+COMMENT ON COLUMN intake.notification.quantity IS 'Units; 1 where the store tells no number';
 COMMENT ON COLUMN intake.notification.partial IS 'A refund of a part';
 COMMENT ON COLUMN intake.notification.remark IS 'Why it was quarantined, or what was tolerated';
 COMMENT ON COLUMN intake.notification.body IS 'The exact bytes received; NULL once retention has passed: the key stays';

@@ -105,7 +105,7 @@ COMMENT ON COLUMN effects.ledger.entry IS 'Order of entry';
 COMMENT ON COLUMN effects.ledger.store IS 'Who minted transaction_id';
 COMMENT ON COLUMN effects.ledger.transaction_id IS 'The payment or refund';
 COMMENT ON COLUMN effects.ledger.kind IS 'charge, refund or refund_reversal';
-COMMENT ON COLUMN effects.ledger.quantity IS 'Units; NULL: not told';
+COMMENT ON COLUMN effects.ledger.quantity IS 'Units, as the notification has them; NULL: the event has none';
 COMMENT ON COLUMN effects.ledger.amount_minor IS 'In the currency''s minor unit; NULL: the store did not tell';
 COMMENT ON COLUMN effects.ledger.currency IS 'ISO 4217';
 COMMENT ON COLUMN effects.ledger.source IS 'The message that told it first';
