@@ -204,6 +204,18 @@ struct metric *metric_plain(struct metrics *m, enum metric_type type, const char
 	return metric_series(metric_family(m, type, name, help, NULL, buckets), NULL);
 }
 
+void metric_build_info(struct metrics *m, const char *service)
+{
+	static const char *const labels[] = {"service", "version", NULL};
+	const char *const values[] = {service, UMAVEZ_VERSION};
+
+	metric_set(metric_series(
+		       metric_family(m, METRIC_GAUGE, "umavez_build_info",
+			   "Always 1: which service this is, and of which version", labels, NULL),
+		       values),
+	    1);
+}
+
 void metric_add(struct metric *m, double amount)
 {
 	assert(m->family->type == METRIC_GAUGE || amount >= 0);

@@ -33,6 +33,9 @@ struct metric *metric_series(struct metric_family *f, const char *const *values)
 struct metric *metric_plain(struct metrics *m, enum metric_type type, const char *name,
     const char *help, const double *buckets);
 
+/* umavez_build_info{service,version}: always 1. */
+void metric_build_info(struct metrics *m, const char *service);
+
 void metric_add(struct metric *m, double amount); /* counters: amount >= 0 */
 void metric_set(struct metric *m, double value);
 void metric_observe(struct metric *m, double value); /* histograms */

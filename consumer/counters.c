@@ -23,17 +23,6 @@ static struct metric *counter(struct metrics *m, const char *name, const char *h
 	return metric_plain(m, METRIC_COUNTER, name, help, NULL);
 }
 
-static void set_build_info(struct metrics *m)
-{
-	static const char *const labels[] = {"service", "version", NULL};
-	static const char *const values[] = {"consumer", UMAVEZ_VERSION};
-
-	metric_set(metric_series(metric_family(m, METRIC_GAUGE, "umavez_build_info",
-				     "Always 1: which build this is", labels, NULL),
-		       values),
-	    1);
-}
-
 void counters_init(struct counters *c, struct metrics *m, const char *consumer)
 {
 	c->applied = outcome(m, consumer, "applied");
@@ -52,7 +41,7 @@ void counters_init(struct counters *c, struct metrics *m, const char *consumer)
 	    "Times that the effects database had lost commits and a replay was asked for");
 	c->leases_held = metric_plain(
 	    m, METRIC_GAUGE, "umavez_leases_held", "Shards that this process works on", NULL);
-	set_build_info(m);
+	metric_build_info(m, "consumer");
 }
 
 void counters_shards(struct counters *c, struct metrics *m, unsigned shards)

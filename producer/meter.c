@@ -14,7 +14,6 @@ struct meter {
 
 static const char *const notification_labels[] = {"store", "outcome", NULL};
 static const char *const refused_labels[] = {"store", "reason", NULL};
-static const char *const build_labels[] = {"version", NULL};
 
 struct meter *meter_new(struct metrics *metrics)
 {
@@ -34,11 +33,7 @@ struct meter *meter_new(struct metrics *metrics)
 	    "Notifications that wait for a commit", NULL);
 	m->database = metric_plain(metrics, METRIC_GAUGE, "umavez_database_connections",
 	    "Database connections that are up", NULL);
-	const char *const version[] = {UMAVEZ_VERSION};
-	metric_set(metric_series(metric_family(metrics, METRIC_GAUGE, "umavez_build_info",
-				     "Always 1: which version this is", build_labels, NULL),
-		       version),
-	    1);
+	metric_build_info(metrics, "producer");
 	return m;
 }
 

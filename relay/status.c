@@ -38,7 +38,6 @@ struct status {
 
 static const char *const by_shard[] = {"shard", NULL};
 static const char *const by_server[] = {"shard", "server", NULL};
-static const char *const by_version[] = {"version", NULL};
 
 static const struct {
 	const char *name, *help;
@@ -59,7 +58,6 @@ static double wall_seconds(void)
 struct status *status_new(struct metrics *metrics, int64_t stall_ms)
 {
 	struct status *s = mem_zalloc(1, sizeof(*s));
-	const char *const version[] = {UMAVEZ_VERSION};
 
 	s->metrics = metrics;
 	s->stall_us = stall_ms * 1000;
@@ -69,10 +67,7 @@ struct status *status_new(struct metrics *metrics, int64_t stall_ms)
 	    metrics, METRIC_GAUGE, "umavez_leases_held", "Shards that this process works on", NULL);
 	s->append_seconds = metric_plain(metrics, METRIC_HISTOGRAM, "umavez_append_seconds",
 	    "From an append to Redis's answer", metric_latency_buckets);
-	metric_set(metric_series(metric_family(metrics, METRIC_GAUGE, "umavez_build_info",
-				     "Which build this is", by_version, NULL),
-		       version),
-	    1);
+	metric_build_info(metrics, "relay");
 	return s;
 }
 

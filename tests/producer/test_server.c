@@ -239,7 +239,8 @@ static void b60_paths_make_no_series(void)
 	CHECK(answer.len < before + 200);
 	CHECK(strstr(answer.body, "umavez_refused_total{store=\"none\",reason=\"no_route\"}") !=
 	      NULL);
-	CHECK(strstr(answer.body, "umavez_build_info{") != NULL);
+	CHECK(strstr(answer.body, "umavez_build_info{service=\"producer\",version=\"" UMAVEZ_VERSION
+				  "\"} 1\n") != NULL);
 	free(metrics);
 	http_answer_done(&answer);
 }
