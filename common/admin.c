@@ -241,7 +241,7 @@ int admin_open(const char *endpoint, struct metrics *metrics, admin_ready_fn *re
 	rc = 0;
 done:
 	if (rc < 0)
-		err_wrap(err, "admin listener %s", endpoint);
+		err_wrap(err, "--admin-listen %s", endpoint);
 	if (fd >= 0)
 		close(fd);
 	free(host);
