@@ -195,6 +195,14 @@ int service_status(void)
 	return status;
 }
 
+int service_stopped(void)
+{
+	int status = service_status();
+
+	log_info("stopped", lf_int("status", status));
+	return status;
+}
+
 char *service_instance(void)
 {
 	char host[HOST_NAME_MAX + 1] = "localhost";

@@ -47,6 +47,9 @@ bool service_wait(int64_t ms);
 void service_fail(const struct err *err);
 int service_status(void);
 
+/* The end of a service, when nothing runs any longer: says so in the log. The exit status. */
+int service_stopped(void);
+
 /* "<host>:<pid>:<nonce>": who holds a lease. malloc'd. */
 char *service_instance(void);
 

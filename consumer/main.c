@@ -154,6 +154,5 @@ int main(int argc, char **argv)
 	if (run(&c, &err) < 0)
 		service_fail(&err);
 	done(&c);
-	log_info("stopped", lf_int("status", service_status()));
-	return service_status();
+	return service_stopped();
 }

@@ -79,8 +79,7 @@ int main(int argc, char **argv)
 		return status;
 	if (run(&config, &err) < 0)
 		service_fail(&err);
-	status = service_status();
-	log_info("stopped", lf_int("status", status));
+	status = service_stopped();
 	option_done(config_options, &config);
 	return status;
 }

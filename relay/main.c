@@ -31,6 +31,8 @@ static int await_shards(const struct config *c, struct status *status, unsigned 
 			service_fail(&err);
 			return -1;
 		}
+		if (service_stopping())
+			break;
 		log_warn("waiting for the database", lf_err(&err));
 		status_waiting(status, err.message);
 		service_wait(RETRY_MS);
@@ -66,6 +68,7 @@ static int run_leases(struct config *c, struct status *status, struct err *err)
 	    .ctx = &context};
 	if (leases_open(&options, &leases, err) < 0)
 		return -1;
+	log_info("started", lf_str("instance", c->instance), lf_int("shards", shards));
 	leases_run(leases);
 	leases_close(leases);
 	return 0;
@@ -99,7 +102,7 @@ int main(int argc, char **argv)
 			config.instance = service_instance();
 		if (run(&config, &err) < 0)
 			service_fail(&err);
-		status = service_status();
+		status = service_stopped();
 		option_done(config_options, &config);
 	}
 	return status;

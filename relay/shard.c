@@ -192,6 +192,10 @@ static void run_sessions(struct shard *s)
 			service_fail(&err);
 			break;
 		}
+		if (service_stopping()) {
+			log_info("publishing ends", lf_shard(s), lf_err(&err));
+			break;
+		}
 		log_warn("publishing is interrupted", lf_shard(s), lf_err(&err));
 		status_failed(s->status, &err);
 		attempt = s->healthy ? 0 : attempt + 1;

@@ -196,8 +196,8 @@ static bool judge(struct trim *t, const struct groups *g, const PGresult *regist
 
 		if (!group) {
 			snprintf(t->obstacle, sizeof(t->obstacle),
-			    "group %s is missing: nothing is trimmed until it is back, or dropped "
-			    "from intake.stream_group",
+			    "group %s is missing: create it again, or drop it from "
+			    "intake.stream_group",
 			    name);
 			return false;
 		}
@@ -205,22 +205,23 @@ static bool judge(struct trim *t, const struct groups *g, const PGresult *regist
 			last = group;
 	}
 	if (!last) {
-		snprintf(t->obstacle, sizeof(t->obstacle),
-		    "no group has ever read the stream: nothing is trimmed");
+		snprintf(t->obstacle, sizeof(t->obstacle), "no group has ever read the stream");
 		return false;
 	}
 	snprintf(t->obstacle, sizeof(t->obstacle), "group %s holds it back", last->name);
 	return true;
 }
 
-/* Once for each obstacle. */
-static void log_obstacle(struct trim *t, const struct stream *stream)
+/* Once for each obstacle.  A stream that nobody has read yet is new, and no trouble. */
+static void log_obstacle(struct trim *t, const struct stream *stream, enum log_level level)
 {
+	const struct log_field fields[] = {
+	    lf_str("stream", stream_key(stream)), lf_str("reason", t->obstacle), lf_end()};
+
 	if (strcmp(t->obstacle, t->logged) == 0)
 		return;
 	memcpy(t->logged, t->obstacle, sizeof(t->logged));
-	log_warn("nothing is trimmed", lf_str("stream", stream_key(stream)),
-	    lf_str("reason", t->obstacle));
+	log_write(level, "nothing is trimmed", fields);
 }
 
 static int trim_stream(struct trim *t, struct stream *stream, const struct groups *g,
@@ -260,7 +261,7 @@ static int trim_groups(struct trim *t, struct db *db, struct stream *stream, con
 	if (store_acknowledged(db, g, err) < 0)
 		goto done;
 	if (!judge(t, g, registered)) {
-		log_obstacle(t, stream);
+		log_obstacle(t, stream, PQntuples(registered) > 0 ? LOG_WARN : LOG_INFO);
 		rc = 0;
 		goto done;
 	}
@@ -287,9 +288,8 @@ int trim_run(struct trim *t, struct db *db, struct stream *stream, struct stream
 		goto done;
 	nameless = unstorable(&g);
 	if (nameless) {
-		snprintf(t->obstacle, sizeof(t->obstacle),
-		    "a group's name is not valid UTF-8: nothing is trimmed");
-		log_obstacle(t, stream);
+		snprintf(t->obstacle, sizeof(t->obstacle), "a group's name is not valid UTF-8");
+		log_obstacle(t, stream, LOG_WARN);
 		rc = 0;
 		goto done;
 	}

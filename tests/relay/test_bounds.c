@@ -108,6 +108,12 @@ static void nobody_reads(void)
 	stack_check(w, 0);
 	CHECK(proc_await_log(relay, "no group has ever read the stream", WAIT_MS));
 	CHECK_INT(length(w), 50);
+	/* Nor is any of this a reason to worry. */
+	proc_kill(relay, SIGTERM);
+	CHECK_INT(proc_wait(relay, WAIT_MS), 0);
+	CHECK(proc_log_has(relay, "msg=started instance="));
+	CHECK(proc_log_has(relay, "msg=stopped status=0"));
+	CHECK(!proc_log_has(relay, "level=warn"));
 	world_close(w);
 }
 

@@ -211,10 +211,10 @@ static bool some_are_published(void *ctx)
 }
 
 /* Stops at once, in the middle of a tick, although the server does not even refuse. */
-static void postgresql_stands_still(void)
+static void stop_while_postgresql_stands_still(const char *batch)
 {
 	struct world *w = stack_open(1);
-	struct proc *relay = stack_relay(w, (const char *const[]){"--append-batch", "2", NULL},
+	struct proc *relay = stack_relay(w, (const char *const[]){"--append-batch", batch, NULL},
 	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=sleep(1500)@1", NULL});
 	pid_t pids[32];
 	size_t n;
@@ -230,7 +230,15 @@ static void postgresql_stands_still(void)
 	int status = proc_wait(relay, WAIT_MS / 2);
 	signal_all(pids, n, SIGCONT);
 	CHECK_INT(status, 0);
+	CHECK(!proc_log_has(relay, "publishing is interrupted"));
 	world_close(w);
+}
+
+/* Between two batches that have arrived, with a query open, and in the middle of one. */
+static void postgresql_stands_still(void)
+{
+	stop_while_postgresql_stands_still("2");
+	stop_while_postgresql_stands_still("2000");
 }
 
 static void sessions_are_terminated(void)
