@@ -22,6 +22,7 @@ struct leases {
 	struct lease_options options;
 	struct lease_table *table;
 	PGconn *conn; /* NULL: not connected */
+	bool started; /* they were kept once */
 	bool outage;  /* said so in the log */
 	unsigned failures;
 	int64_t next_us; /* when to renew, or to try to connect */
@@ -259,8 +260,11 @@ static void keep_on(struct leases *l)
 
 	if (keep(l, &err) < 0) {
 		wait_ms = backoff_ms(l->failures++, wait_ms / 8 + 1, wait_ms + 1, &l->rng);
+		if (!l->started)
+			pg_error_at_start(&err);
 		disconnect(l, &err);
 	} else if (l->conn) {
+		l->started = true;
 		if (l->outage)
 			log_info("leases are kept again");
 		l->outage = false;

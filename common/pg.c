@@ -1,5 +1,6 @@
 #include "common/pg.h"
 
+#include "common/memory.h"
 #include "common/pg_io.h"
 
 #include <assert.h>
@@ -73,6 +74,20 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 		err->kind = ERR_RETRY;
 	if (sqlstate)
 		strncpy(err->sqlstate, sqlstate, sizeof(err->sqlstate) - 1);
+	return -1;
+}
+
+int pg_error_at_start(struct err *err)
+{
+	if (strcmp(err->sqlstate, "42501") != 0)
+		return -1;
+	char *denied = mem_strdup(err->message);
+	err_set(err, ERR_USAGE,
+	    "%.200s: connect as a member of the service's own role (umavez_producer, umavez_relay, "
+	    "umavez_consumer), to which umavez migrate --roles grants what it needs",
+	    denied);
+	free(denied);
+	strcpy(err->sqlstate, "42501");
 	return -1;
 }
 

@@ -61,6 +61,13 @@ enum err_kind pg_error_kind(const char *sqlstate);
 int pg_error(PGconn *conn, const PGresult *res, struct err *err);
 
 /*
+ * For what a service does before it can work at all: there a missing privilege (42501), which later
+ * somebody may take and give back, is an error of the configuration.  It becomes ERR_USAGE, and its
+ * message says what grants it; other errors stay as they are.  Returns -1.
+ */
+int pg_error_at_start(struct err *err);
+
+/*
  * Run one statement, blocking, in the extended protocol, text parameters and text results.  The
  * statement is done (its implicit transaction committed) when this returns 0: PQgetResult() has
  * given NULL, and no error followed the rows.  ret_res may be NULL.  Free with PQclear().

@@ -264,7 +264,8 @@ static int schema_version(const PGresult *res, int64_t *ret_version, struct err 
 		*ret_version = 0;
 		return 0;
 	}
-	return pg_error(NULL, res, err);
+	pg_error(NULL, res, err);
+	return pg_error_at_start(err);
 }
 
 int pg_schema_check(const PGresult *res, const char *schema, struct err *err)

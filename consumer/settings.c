@@ -30,7 +30,7 @@ static int ask(PGconn *conn, const char *handler, struct settings *ret, struct e
 		if (is_bad_name(&cause) && strcmp(cause.sqlstate, "42501") != 0)
 			return no_handler(handler, err);
 		*err = cause;
-		return -1;
+		return pg_error_at_start(err);
 	}
 	if (PQntuples(res) != 1) {
 		err_set(err, ERR_MISMATCH,

@@ -65,8 +65,10 @@ static int check_cluster(PGconn *conn, unsigned *ret_shards, struct err *err)
 	PGresult *res = NULL;
 	int rc = -1;
 
-	if (pg_run(conn, relay_sql_cluster_sql, 0, NULL, &res, err) < 0)
+	if (pg_run(conn, relay_sql_cluster_sql, 0, NULL, &res, err) < 0) {
+		pg_error_at_start(err);
 		goto done;
+	}
 	if (PQntuples(res) != 1) {
 		err_set(err, ERR_MISMATCH, "intake.setting is empty: run umavez migrate");
 		goto done;

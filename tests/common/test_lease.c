@@ -405,6 +405,29 @@ static void fatal_errors_end_the_service(void)
 	CHECK_INT(count_lines(a->log, "cannot go on"), 1);
 }
 
+static void a_missing_privilege_ends_the_service(void)
+{
+	world_sql(world, "CREATE ROLE stranger; GRANT USAGE ON SCHEMA intake TO stranger");
+	char *url = text_format("%s&options=-crole%%3Dstranger", world_admin_url(world));
+	struct keeper *a = start_job((struct job){0}, url, false);
+
+	CHECK_INT(reap(a), 2);
+	CHECK_INT(count_lines(a->log, "permission denied for table shard_lease: connect as"), 1);
+	free(url);
+}
+
+/* Later it is for somebody to give back. */
+static void a_privilege_is_taken_for_a_while(void)
+{
+	struct keeper *a = start();
+
+	CHECK(await_share(a, SHARDS));
+	world_sql(world, "REVOKE UPDATE ON intake.shard_lease FROM umavez_relay");
+	CHECK(await_running(a, 0));
+	world_sql(world, "GRANT UPDATE ON intake.shard_lease TO umavez_relay");
+	CHECK(await_share(a, SHARDS));
+}
+
 static void consumers_do_not_mix(void)
 {
 	static const struct side other_side = {"effects", "other", "consumer = 'other'"};
@@ -442,6 +465,8 @@ ON(relay, rows_of_the_dead_are_cleared)
 ON(relay, worker_that_returns_is_restarted)
 ON(relay, all_needs_no_database)
 ON(relay, fatal_errors_end_the_service)
+ON(relay, a_missing_privilege_ends_the_service)
+ON(relay, a_privilege_is_taken_for_a_while)
 ON(consumer, one_takes_all_and_gives_all_back)
 ON(consumer, shared_evenly)
 ON(consumer, killed)
@@ -460,6 +485,8 @@ static const struct check checks[] = {
     {"relay: a worker that returns is restarted", relay_worker_that_returns_is_restarted},
     {"relay: all needs no database", relay_all_needs_no_database},
     {"relay: fatal errors end the service", relay_fatal_errors_end_the_service},
+    {"relay: a missing privilege ends the service", relay_a_missing_privilege_ends_the_service},
+    {"relay: a privilege is taken for a while", relay_a_privilege_is_taken_for_a_while},
     {"consumer: one takes all and gives all back", consumer_one_takes_all_and_gives_all_back},
     {"consumer: shared evenly", consumer_shared_evenly},
     {"consumer: killed", consumer_killed},

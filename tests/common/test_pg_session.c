@@ -267,6 +267,12 @@ static void schema(void)
 	CHECK_INT(err.kind, ERR_MISMATCH);
 	CHECK(strstr(err.message, "this binary is older") != NULL);
 	CHECK_INT(schema_check(conn, SCHEMA_VERSION_EFFECTS, &err), 0);
+	world_sql(world, "CREATE ROLE stranger");
+	CHECK_INT(pg_exec(conn, "SET ROLE stranger", &err), 0);
+	CHECK_INT(pg_check_schema(conn, "effects", &err), -1);
+	CHECK_INT(err.kind, ERR_USAGE);
+	CHECK(strstr(err.message, "permission denied for schema effects: connect as") != NULL);
+	CHECK(strstr(err.message, "umavez migrate --roles") != NULL);
 	PQfinish(conn);
 }
 
