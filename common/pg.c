@@ -17,9 +17,9 @@ static bool in_class(const char *sqlstate, const char *const *classes)
 }
 
 /* https://www.postgresql.org/docs/15/errcodes-appendix.html */
-enum err_kind pg_error_kind(const char *sqlstate)
+bool pg_sqlstate_is_transient(const char *sqlstate)
 {
-	static const char *const retry[] = {
+	static const char *const transient[] = {
 	    "08",    /* connection exception */
 	    "40",    /* transaction rollback: serialization, deadlock */
 	    "53",    /* insufficient resources */
@@ -28,6 +28,15 @@ enum err_kind pg_error_kind(const char *sqlstate)
 	    "25006", /* read-only transaction: a standby, soon promoted or left */
 	    "25P03", /* idle in transaction for too long */
 	    "55P03", /* lock not available */
+	    NULL,
+	};
+
+	return !sqlstate || !*sqlstate || in_class(sqlstate, transient);
+}
+
+enum err_kind pg_error_kind(const char *sqlstate)
+{
+	static const char *const mended[] = {
 	    "42501", /* insufficient privilege: somebody will grant it */
 	    "28",    /* invalid authorization */
 	    "3D",    /* the database does not exist yet */
@@ -41,7 +50,7 @@ enum err_kind pg_error_kind(const char *sqlstate)
 	    NULL,
 	};
 
-	if (!sqlstate || !*sqlstate || in_class(sqlstate, retry))
+	if (pg_sqlstate_is_transient(sqlstate) || in_class(sqlstate, mended))
 		return ERR_RETRY;
 	return in_class(sqlstate, reject) ? ERR_REJECT : ERR_FATAL;
 }

@@ -49,10 +49,13 @@ const char *pg_session_check_query(void);
 int pg_session_check(const PGresult *res, const char *nonce, struct err *err) warn_unused;
 int pg_connect_error(PGconn *conn, struct err *err); /* PQconnectPoll() failed. Returns -1 */
 
+/* What may befall any statement at any time, and is not its own fault: classes 08, 40, 53, 57, 58,
+ * and 25006, 55P03, 25P03.  So is what has no SQLSTATE at all (NULL or ""): libpq reports it. */
+bool pg_sqlstate_is_transient(const char *sqlstate);
+
 /*
- * One function maps SQLSTATE to a reaction: classes 08, 40, 53, 57, 58, 25006, 55P03, 25P03 and no
- * SQLSTATE at all are ERR_RETRY; 42501 and 3D, 28 are ERR_RETRY (somebody will grant it); class 22,
- * 23, 54 and P0 are ERR_REJECT; the rest is ERR_FATAL.
+ * One function maps SQLSTATE to a reaction: what is transient is ERR_RETRY; 42501, 3D and 28 are
+ * too (somebody will mend it); class 22, 23, 54 and P0 are ERR_REJECT; the rest is ERR_FATAL.
  */
 enum err_kind pg_error_kind(const char *sqlstate);
 

@@ -49,6 +49,21 @@ static void kinds(void)
 		CHECK_INT(pg_error_kind(cases[i].sqlstate), cases[i].kind);
 }
 
+/* What somebody must mend is retried, but it is the statement's own. */
+static void transient(void)
+{
+	static const char *const yes[] = {
+	    "", "08006", "40001", "53300", "57014", "58030", "25006", "25P03", "55P03"};
+	static const char *const no[] = {
+	    "42501", "3D000", "28P01", "22P02", "23505", "54000", "P0001", "25P02", "XX000"};
+
+	CHECK(pg_sqlstate_is_transient(NULL));
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		CHECK(pg_sqlstate_is_transient(yes[i]));
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		CHECK(!pg_sqlstate_is_transient(no[i]));
+}
+
 static void rows(void)
 {
 	PGconn *conn = open_ok();
@@ -353,6 +368,7 @@ static void arrays_arrive(void)
 
 static const struct check checks[] = {
     {"kinds", kinds},
+    {"what is transient", transient},
     {"rows", rows},
     {"errors", errors},
     {"a FATAL error", fatal_error},
