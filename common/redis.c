@@ -2,11 +2,10 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
-#include "common/redis_url.h"
+#include "common/redis_private.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <openssl/evp.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -15,38 +14,21 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/*
- * hiredis parses and formats; waiting is done here, on a non-blocking descriptor.  So one deadline
- * covers a whole command, a connect timeout is no command timeout, and a peer that stops in the
- * middle of a reply is noticed.
- */
-struct redis {
-	redisContext *context;
-	int64_t timeout_ms;
-	int64_t deadline_us; /* of the command in flight */
-	bool opening;        /* all that redis_open() does shares one deadline */
-	bool broken;
-	/* between redis_eval_send() and redis_eval_receive() */
-	char *eval;
-	size_t eval_len;
-	const char *eval_text;
-};
-
-static int fail(struct redis *r, struct err *err, const char *doing, const char *why)
+int redis_fail(struct redis *r, struct err *err, const char *doing, const char *why)
 {
 	r->broken = true;
 	err_set(err, ERR_RETRY, "Redis: %s: %s", doing, why);
 	return -1;
 }
 
-static void start_clock(struct redis *r, int64_t extra_ms)
+void redis_begin(struct redis *r, int64_t extra_ms)
 {
+	r->error[0] = '\0';
 	if (!r->opening)
 		r->deadline_us = clock_mono_us() + (r->timeout_ms + extra_ms) * 1000;
 }
 
-/* 1: ready, or failed in a way that the next read or write will report; 0: deadline passed. */
-static int await_socket(const struct redis *r, short events, int64_t deadline_us)
+int redis_await(const struct redis *r, short events, int64_t deadline_us)
 {
 	struct pollfd pfd = {.fd = r->context->fd, .events = events};
 
@@ -63,17 +45,17 @@ static int await_socket(const struct redis *r, short events, int64_t deadline_us
 static int send_all(struct redis *r, const char *bytes, size_t len, struct err *err)
 {
 	if (r->broken)
-		return fail(r, err, "send", "the connection is broken");
+		return redis_fail(r, err, "send", "the connection is broken");
 	while (len > 0) {
 		ssize_t n = send(r->context->fd, bytes, len, MSG_NOSIGNAL);
 		if (n >= 0) {
 			bytes += n;
 			len -= (size_t)n;
 		} else if (errno == EAGAIN) {
-			if (!await_socket(r, POLLOUT, r->deadline_us))
-				return fail(r, err, "send", "timed out");
+			if (!redis_await(r, POLLOUT, r->deadline_us))
+				return redis_fail(r, err, "send", "timed out");
 		} else if (errno != EINTR) {
-			return fail(r, err, "send", strerror(errno));
+			return redis_fail(r, err, "send", strerror(errno));
 		}
 	}
 	return 0;
@@ -84,16 +66,16 @@ static int receive(struct redis *r, redisReply **ret_reply, struct err *err)
 	void *reply = NULL;
 
 	if (r->broken)
-		return fail(r, err, "receive", "the connection is broken");
+		return redis_fail(r, err, "receive", "the connection is broken");
 	for (;;) {
 		if (redisGetReplyFromReader(r->context, &reply) != REDIS_OK)
-			return fail(r, err, "receive", r->context->errstr);
+			return redis_fail(r, err, "receive", r->context->errstr);
 		if (reply)
 			break;
-		if (!await_socket(r, POLLIN, r->deadline_us))
-			return fail(r, err, "receive", "timed out");
+		if (!redis_await(r, POLLIN, r->deadline_us))
+			return redis_fail(r, err, "receive", "timed out");
 		if (redisBufferRead(r->context) != REDIS_OK)
-			return fail(r, err, "receive", r->context->errstr);
+			return redis_fail(r, err, "receive", r->context->errstr);
 	}
 	*ret_reply = reply;
 	return 0;
@@ -109,6 +91,7 @@ static int finish(
     struct redis *r, redisReply *reply, redisReply **ret_reply, const char *doing, struct err *err)
 {
 	if (reply->type == REDIS_REPLY_ERROR) {
+		snprintf(r->error, sizeof(r->error), "%s", reply->str);
 		redis_error(r, reply, doing, err);
 		freeReplyObject(reply);
 		return -1;
@@ -135,7 +118,7 @@ static int run_formatted(struct redis *r, int64_t extra_ms, char *command, size_
 	redisReply *reply;
 	int rc = -1;
 
-	start_clock(r, extra_ms);
+	redis_begin(r, extra_ms);
 	if (exchange(r, command, len, &reply, err) == 0)
 		rc = finish(r, reply, ret_reply, doing, err);
 	redisFreeCommand(command);
@@ -208,101 +191,9 @@ const redisReply *redis_field(const redisReply *reply, const char *name)
 	return NULL;
 }
 
-static int connect_socket(struct redis *r, const struct redis_url *url, struct err *err)
+bool redis_failed_with(const struct redis *r, const char *start)
 {
-	int error = 0;
-	socklen_t len = sizeof(error);
-
-	r->context = url->path ? redisConnectUnixNonBlock(url->path)
-			       : redisConnectNonBlock(url->host, url->port);
-	if (!r->context)
-		return fail(r, err, "connect", "out of memory");
-	if (r->context->err)
-		return fail(r, err, "connect", r->context->errstr);
-	if (!await_socket(r, POLLOUT, r->deadline_us))
-		return fail(r, err, "connect", "timed out");
-	if (getsockopt(r->context->fd, SOL_SOCKET, SO_ERROR, &error, &len) < 0)
-		error = errno;
-	if (error)
-		return fail(r, err, "connect", strerror(error));
-	if (url->host && redisEnableKeepAlive(r->context) != REDIS_OK)
-		return fail(r, err, "connect", r->context->errstr);
-	return 0;
-}
-
-static int authenticate(struct redis *r, const struct redis_url *url, struct err *err)
-{
-	if (url->user)
-		return redis_command(r, NULL, err, "AUTH %s %s", url->user, url->password);
-	if (url->password)
-		return redis_command(r, NULL, err, "AUTH %s", url->password);
-	return 0;
-}
-
-static int select_db(struct redis *r, int db, struct err *err)
-{
-	return db ? redis_command(r, NULL, err, "SELECT %d", db) : 0;
-}
-
-static bool is_master(const redisReply *role)
-{
-	return role->type == REDIS_REPLY_ARRAY && role->elements > 0 &&
-	       role->element[0]->type == REDIS_REPLY_STRING &&
-	       strcmp(role->element[0]->str, "master") == 0;
-}
-
-static int check_role(struct redis *r, struct err *err)
-{
-	redisReply *reply = NULL;
-	int rc = -1;
-
-	if (exchange(r, "*1\r\n$4\r\nROLE\r\n", 14, &reply, err) < 0)
-		goto done;
-	/* A user that may not ask learns it from READONLY, at the first write. */
-	if (is_error(reply, "NOPERM") || is_master(reply))
-		rc = 0;
-	else if (reply->type == REDIS_REPLY_ERROR)
-		redis_error(r, reply, "ROLE", err);
-	else
-		fail(r, err, "ROLE", "not a master");
-done:
-	freeReplyObject(reply);
-	return rc;
-}
-
-int redis_open(const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err)
-{
-	struct redis *r = mem_zalloc(1, sizeof(*r));
-	struct redis_url parts;
-	int rc = -1;
-
-	r->timeout_ms = timeout_ms;
-	start_clock(r, 0);
-	r->opening = true;
-	if (redis_url_parse(url, &parts, err) < 0)
-		goto done;
-	if (connect_socket(r, &parts, err) < 0 || authenticate(r, &parts, err) < 0 ||
-	    select_db(r, parts.db, err) < 0 || check_role(r, err) < 0)
-		goto done;
-	r->opening = false;
-	*ret_redis = r;
-	r = NULL; /* the caller's now */
-	rc = 0;
-done:
-	redis_url_done(&parts);
-	redis_close(r);
-	return rc;
-}
-
-void redis_close(struct redis *r)
-{
-	if (!r)
-		return;
-	if (r->context)
-		redisFree(r->context);
-	if (r->eval)
-		redisFreeCommand(r->eval);
-	free(r);
+	return strncmp(r->error, start, strlen(start)) == 0;
 }
 
 bool redis_broken(const struct redis *r)
@@ -343,7 +234,7 @@ int redis_eval_send(struct redis *r, const struct redis_script *s, int n_keys, i
 	free(all_lens);
 	free(all);
 
-	start_clock(r, 0);
+	redis_begin(r, 0);
 	if (send_all(r, r->eval, r->eval_len, err) == 0)
 		return 0;
 	redisFreeCommand(r->eval);
@@ -359,7 +250,7 @@ int redis_wait(struct redis *r, int64_t wait_ms)
 		return -1;
 	if (reader->pos < reader->len)
 		return 1;
-	return await_socket(r, POLLIN, clock_mono_us() + wait_ms * 1000);
+	return redis_await(r, POLLIN, clock_mono_us() + wait_ms * 1000);
 }
 
 /* The server has forgotten the script (restart, SCRIPT FLUSH): give it the text, and ask again. */
@@ -369,7 +260,7 @@ static int eval_again(struct redis *r, redisReply **reply, struct err *err)
 	*reply = NULL;
 	if (redis_command(r, NULL, err, "SCRIPT LOAD %s", r->eval_text) < 0)
 		return -1;
-	start_clock(r, 0);
+	redis_begin(r, 0);
 	return exchange(r, r->eval, r->eval_len, reply, err);
 }
 

@@ -21,13 +21,21 @@ int redis_url_check(const char *url, struct err *err) warn_unused;
 
 /*
  * Connect, authenticate, select the database, all within timeout_ms; later commands have timeout_ms
- * each.  Refuses a replica (ROLE) with ERR_RETRY: positions are compared only against a master.  A
- * user who may not ask for the ROLE is let in, and meets READONLY at the first write.
+ * each.  Refuses a replica as redis_check_master() does: positions are compared only against a
+ * master.
  */
 int redis_open(
     const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err) warn_unused;
 void redis_close(struct redis *r); /* NULL is fine */
 bool redis_broken(const struct redis *r);
+
+/* The last command was answered with an error that begins like this: with a code, "BUSYGROUP", or,
+ * where Redis has none, with more of its text. */
+bool redis_failed_with(const struct redis *r, const char *start);
+
+/* ERR_RETRY, and broken, unless the server is (still) a master; a user who may not ask for the ROLE
+ * gets 0, and meets READONLY at the first write. */
+int redis_check_master(struct redis *r, struct err *err) warn_unused;
 
 /*
  * One command.  An error reply becomes *err by redis_error(); ret_reply may be NULL; free it with

@@ -77,7 +77,8 @@ int find_position(struct db *db, struct stream *stream, struct stream_id known, 
 	struct finding f = {.input = {.known = known, .margin_ms = margin_ms}};
 	struct position_input *in = &f.input;
 
-	if (stream_check_master(stream, err) < 0 || stream_look(stream, &f.stream, err) < 0)
+	if (redis_check_master(stream_redis(stream), err) < 0 ||
+	    stream_look(stream, &f.stream, err) < 0)
 		return err_wrap(err, "find position");
 	in->kind = f.stream.kind;
 	in->last = f.stream.last;

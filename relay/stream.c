@@ -108,21 +108,6 @@ int stream_look(struct stream *s, struct stream_state *ret_state, struct err *er
 	return rc;
 }
 
-int stream_check_master(struct stream *s, struct err *err)
-{
-	redisReply *reply = NULL;
-	int rc = 0;
-
-	if (redis_command(s->redis, &reply, err, "ROLE") < 0) {
-		/* A user that may not ask learns it from READONLY, at the first write. */
-		return strstr(err->message, "NOPERM") ? 0 : -1;
-	}
-	if (!is_array(reply, 1) || strcmp(reply->element[0]->str, "master") != 0)
-		rc = err_set(err, ERR_RETRY, "Redis: the server is no longer a master");
-	freeReplyObject(reply);
-	return rc;
-}
-
 int stream_page_back(
     struct stream *s, struct stream_id upto, unsigned count, redisReply **ret_page, struct err *err)
 {

@@ -35,9 +35,6 @@ struct stream_state {
 };
 int stream_look(struct stream *s, struct stream_state *ret_state, struct err *err) warn_unused;
 
-/* ERR_RETRY unless the server is (still) a master: positions are compared only there. */
-int stream_check_master(struct stream *s, struct err *err) warn_unused;
-
 /* One page of entries, newest first, from upto down: the reply of XREVRANGE. Free it with
  * freeReplyObject(). */
 int stream_page_back(struct stream *s, struct stream_id upto, unsigned count, redisReply **ret_page,

@@ -78,10 +78,14 @@ static void error_replies(void)
 	CHECK_INT(redis_command(r, NULL, &err, "XADD text * a b"), -1);
 	CHECK_INT(err.kind, ERR_REJECT);
 	CHECK(strncmp(err.message, "Redis: XADD: WRONGTYPE", 22) == 0);
+	CHECK(redis_failed_with(r, "WRONGTYPE"));
+	CHECK(!redis_failed_with(r, "WRONGPASS") && !redis_failed_with(r, "Redis"));
 	CHECK_INT(redis_command(r, NULL, &err, "NOSUCH x"), -1);
+	CHECK(redis_failed_with(r, "ERR unknown command"));
 	CHECK_INT(err.kind, ERR_RETRY);
 	CHECK(!redis_broken(r));
 	command(r, "PING");
+	CHECK(!redis_failed_with(r, "ERR"));
 	redis_close(r);
 }
 

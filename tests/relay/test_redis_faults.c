@@ -324,9 +324,9 @@ static void only_a_master_is_believed(void)
 	struct stream *stream;
 
 	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
-	CHECK_INT(stream_check_master(stream, &err), 0);
+	CHECK_INT(redis_check_master(stream_redis(stream), &err), 0);
 	stack_redis(w, "REPLICAOF 127.0.0.1 1");
-	CHECK_INT(stream_check_master(stream, &err), -1);
+	CHECK_INT(redis_check_master(stream_redis(stream), &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
 	stream_close(stream);
 	world_close(w);

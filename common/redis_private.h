@@ -1,0 +1,37 @@
+/*
+ * redis_private.h - one Redis connection from within: redis_open.c makes it, redis.c works on it.
+ */
+#ifndef UMAVEZ_REDIS_PRIVATE_H
+#define UMAVEZ_REDIS_PRIVATE_H
+
+#include "common/redis.h"
+
+/*
+ * hiredis parses and formats; waiting is done here, on a non-blocking descriptor.  So one deadline
+ * covers a whole command, a connect timeout is no command timeout, and a peer that stops in the
+ * middle of a reply is noticed.
+ */
+struct redis {
+	redisContext *context;
+	int64_t timeout_ms;
+	int64_t deadline_us; /* of the command in flight */
+	bool opening;        /* all that redis_open() does shares one deadline */
+	bool broken;
+	char error[64]; /* the last command's error reply, as far as it goes; "": there was none */
+	/* between redis_eval_send() and redis_eval_receive() */
+	char *eval;
+	size_t eval_len;
+	const char *eval_text;
+};
+
+/* Starts the deadline of a command (extra_ms as of redis_argv()), and forgets the last one's error.
+ */
+void redis_begin(struct redis *r, int64_t extra_ms);
+
+/* 1: ready, or failed in a way that the next read or write will report; 0: deadline passed. */
+int redis_await(const struct redis *r, short events, int64_t deadline_us);
+
+/* ERR_RETRY, and the connection is broken. Returns -1. */
+int redis_fail(struct redis *r, struct err *err, const char *doing, const char *why);
+
+#endif
