@@ -46,3 +46,15 @@ int stream_id_compare(struct stream_id a, struct stream_id b)
 		return a.seq < b.seq ? -1 : 1;
 	return 0;
 }
+
+struct stream_id stream_id_before(struct stream_id id)
+{
+	if (id.seq > 0)
+		return (struct stream_id){id.ms, id.seq - 1};
+	return id.ms > 0 ? (struct stream_id){id.ms - 1, UINT64_MAX} : STREAM_ID_ZERO;
+}
+
+int64_t stream_id_bigint(uint64_t half)
+{
+	return half > INT64_MAX ? INT64_MAX : (int64_t)half;
+}

@@ -22,4 +22,10 @@ bool stream_id_parse(const char *text, struct stream_id *ret_id);
 const char *stream_id_format(struct stream_id id, char buf[STREAM_ID_SIZE]);
 int stream_id_compare(struct stream_id a, struct stream_id b); /* <0, 0, >0 */
 
+/* The greatest ID below this one; of 0-0, which has none, itself. */
+struct stream_id stream_id_before(struct stream_id id);
+
+/* One half of an ID as PostgreSQL's bigint: what is beyond those is beyond every row. */
+int64_t stream_id_bigint(uint64_t half);
+
 #endif

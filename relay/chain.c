@@ -87,12 +87,6 @@ int chain_cut(struct db *db, int64_t last_tick, int64_t least, enum cut *ret_cut
 	return cut(db, DB_TICK, &args, ret_cut, ret_tick, err);
 }
 
-/* An outbox position as PostgreSQL's bigints; what is beyond them is beyond every row. */
-static int64_t clamp(uint64_t n)
-{
-	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
-}
-
 int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_id from,
     bool replay, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
 {
@@ -100,8 +94,8 @@ int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_
 
 	db_arg_int(&args, last_tick);
 	db_arg_int(&args, least);
-	db_arg_int(&args, clamp(from.ms));
-	db_arg_int(&args, clamp(from.seq));
+	db_arg_int(&args, stream_id_bigint(from.ms));
+	db_arg_int(&args, stream_id_bigint(from.seq));
 	db_arg_bool(&args, replay);
 	return cut(db, DB_BRANCH, &args, ret_cut, ret_tick, err);
 }
@@ -125,8 +119,8 @@ int chain_first_after(
 	struct db_args args = {.n = 0};
 	PGresult *res = NULL;
 
-	db_arg_int(&args, clamp(after.ms));
-	db_arg_int(&args, clamp(after.seq));
+	db_arg_int(&args, stream_id_bigint(after.ms));
+	db_arg_int(&args, stream_id_bigint(after.seq));
 	if (db_run(db, DB_FIRST_AFTER, &args, &res, err) < 0)
 		return -1;
 	*ret_position = PQntuples(res) > 0 ? position_at(res, "tick", "id") : STREAM_ID_ZERO;

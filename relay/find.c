@@ -6,14 +6,6 @@
  * large as an event. */
 enum { FIRST_PAGE = 1, LARGEST_PAGE = 128 };
 
-/* The greatest ID below this one; 0-0 has none. */
-static struct stream_id before(struct stream_id id)
-{
-	if (id.seq > 0)
-		return (struct stream_id){id.ms, id.seq - 1};
-	return (struct stream_id){id.ms - 1, UINT64_MAX};
-}
-
 /* Looks at one page from *upto down. *upto becomes 0-0 when there is no more to look at. */
 static int scan_page(struct db *db, struct stream *stream, unsigned count, struct stream_id *upto,
     struct position_input *in, struct err *err)
@@ -37,7 +29,7 @@ static int scan_page(struct db *db, struct stream *stream, unsigned count, struc
 		in->above += page->elements;
 		*upto = page->elements == count &&
 				stream_id_parse(page->element[count - 1]->element[0]->str, &id)
-			    ? before(id)
+			    ? stream_id_before(id)
 			    : STREAM_ID_ZERO;
 	}
 	rc = 0;

@@ -74,7 +74,7 @@ static int start_reading(struct outbox *o, struct err *err)
 	struct db_args args = {.n = 0};
 
 	db_arg_int(&args, (int64_t)o->position.ms);
-	db_arg_int(&args, o->position.seq > INT64_MAX ? INT64_MAX : (int64_t)o->position.seq);
+	db_arg_int(&args, stream_id_bigint(o->position.seq));
 	db_arg_int(&args, o->max_event);
 	if (db_send(o->db, DB_READ, &args, err) < 0)
 		return -1;

@@ -62,14 +62,6 @@ static void groups_done(struct groups *g)
 	free(g->list);
 }
 
-/* The greatest position below this one. */
-static struct stream_id before(struct stream_id id)
-{
-	if (id.seq > 0)
-		return (struct stream_id){id.ms, id.seq - 1};
-	return (struct stream_id){id.ms ? id.ms - 1 : 0, id.ms ? UINT64_MAX : 0};
-}
-
 static int read_group(const redisReply *entry, struct group *ret_group, struct err *err)
 {
 	struct group g;
@@ -81,7 +73,7 @@ static int read_group(const redisReply *entry, struct group *ret_group, struct e
 	if (entry->element[2]->len > 0) {
 		if (script_id(entry->element[2], &g.acknowledged, err) < 0)
 			return -1;
-		g.acknowledged = before(g.acknowledged);
+		g.acknowledged = stream_id_before(g.acknowledged);
 	} else if (script_id(entry->element[1], &g.acknowledged, err) < 0) {
 		return -1;
 	}
@@ -146,11 +138,6 @@ static void log_new(const struct stream *stream, const PGresult *registered)
 	}
 }
 
-static int64_t clamp(uint64_t n)
-{
-	return n > INT64_MAX ? INT64_MAX : (int64_t)n;
-}
-
 static int store_acknowledged(struct db *db, const struct groups *g, struct err *err)
 {
 	struct db_args args = {.n = 0};
@@ -162,8 +149,8 @@ static int store_acknowledged(struct db *db, const struct groups *g, struct err 
 	pg_array_init(&ids, PG_INT8);
 	for (size_t i = 0; i < g->n; i++) {
 		pg_array_bytes(&names, g->list[i].name, g->list[i].len);
-		pg_array_int(&ticks, clamp(g->list[i].acknowledged.ms));
-		pg_array_int(&ids, clamp(g->list[i].acknowledged.seq));
+		pg_array_int(&ticks, stream_id_bigint(g->list[i].acknowledged.ms));
+		pg_array_int(&ids, stream_id_bigint(g->list[i].acknowledged.seq));
 	}
 	db_arg_array(&args, &names);
 	db_arg_array(&args, &ticks);

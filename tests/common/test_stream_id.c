@@ -51,10 +51,29 @@ static void order(void)
 	}
 }
 
+static void neighbours(void)
+{
+	static const struct {
+		struct stream_id id, before;
+	} cases[] = {
+	    {{5, 7}, {5, 6}},
+	    {{5, 0}, {4, UINT64_MAX}},
+	    {{0, 1}, {0, 0}},
+	    {{0, 0}, {0, 0}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_INT(stream_id_compare(stream_id_before(cases[i].id), cases[i].before), 0);
+	CHECK_INT(stream_id_bigint(0), 0);
+	CHECK_INT(stream_id_bigint(INT64_MAX), INT64_MAX);
+	CHECK_INT(stream_id_bigint(UINT64_MAX), INT64_MAX);
+}
+
 static const struct check checks[] = {
     {"read and written", good},
     {"refused", bad},
     {"order", order},
+    {"the one before, and as a bigint", neighbours},
     {NULL, NULL},
 };
 
