@@ -31,7 +31,6 @@ struct leases {
 	struct lease *leases; /* by shard */
 	bool *renewed;        /* by shard: scratch */
 	int64_t *terms;       /* by shard: scratch */
-	atomic_uint held;
 };
 
 int leases_open(const struct lease_options *options, struct leases **ret_leases, struct err *err)
@@ -78,19 +77,13 @@ static bool is_held(const struct lease *lease)
 	return lease->state == LEASE_HELD || lease->state == LEASE_RESTING;
 }
 
-static unsigned count_held(struct leases *l)
+static unsigned count_held(const struct leases *l)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < l->options.shards; i++)
 		n += is_held(&l->leases[i]);
-	atomic_store(&l->held, n);
 	return n;
-}
-
-unsigned leases_held(const struct leases *l)
-{
-	return atomic_load(&l->held);
 }
 
 static int64_t period_ms(const struct leases *l)
@@ -301,7 +294,6 @@ static void share_shards(struct leases *l)
 		restart(l);
 		if (clock_mono_us() >= l->next_us)
 			keep_on(l);
-		count_held(l);
 		int64_t left_us = l->next_us - clock_mono_us();
 		nap(l, left_us > 0 ? left_us / 1000 + 1 : 0);
 	}
@@ -314,7 +306,6 @@ static void hold_all(struct leases *l)
 	while (!service_stopping()) {
 		reap(l);
 		restart(l);
-		count_held(l);
 		nap(l, NAP_MS);
 	}
 }
@@ -338,7 +329,6 @@ static void wind_down(struct leases *l)
 		part_with(l, &l->leases[i]);
 	for (reap(l); any_leaving(l); reap(l))
 		nap(l, NAP_MS);
-	count_held(l);
 	if (l->conn && lease_table_leave(l->table, l->conn, &err) < 0)
 		log_warn("could not sign off", lf_err(&err));
 }

@@ -49,15 +49,11 @@ void leases_run(struct leases *l);
 void leases_close(struct leases *l);
 
 unsigned lease_shard(const struct lease *lease);
-int64_t lease_term(const struct lease *lease);
 
 /* True once the lease has expired by our own clock, was taken, or should be given back. Cheap. */
 bool lease_lost(const struct lease *lease);
 
 /* Wait at most ms, or until lease_lost(). True when lost. */
 bool lease_wait(struct lease *lease, int64_t ms);
-
-/* For /readyz and metrics. */
-unsigned leases_held(const struct leases *l);
 
 #endif

@@ -148,11 +148,6 @@ unsigned lease_shard(const struct lease *lease)
 	return lease->shard;
 }
 
-int64_t lease_term(const struct lease *lease)
-{
-	return lease->term;
-}
-
 bool lease_lost(const struct lease *lease)
 {
 	return atomic_load(&lease->leave) || clock_mono_us() >= atomic_load(&lease->valid_until_us);

@@ -78,29 +78,6 @@ struct position position_next(const struct standing *s)
 	return do_at(begins_behind(s) ? POSITION_ASK : POSITION_READ, s->cursor);
 }
 
-const char *position_action_name(enum position_action action)
-{
-	switch (action) {
-	case POSITION_READ:
-		return "read";
-	case POSITION_IDLE:
-		return "idle";
-	case POSITION_MAKE_GROUP:
-		return "make group";
-	case POSITION_RESTART:
-		return "restart";
-	case POSITION_ASK:
-		return "ask";
-	case POSITION_AWAIT:
-		return "await";
-	case POSITION_JUMP:
-		return "jump";
-	case POSITION_FORGET:
-		return "forget";
-	}
-	return "unknown";
-}
-
 bool replay_set_ask(struct replay *r, const char *text)
 {
 	r->asked = stream_id_parse(text, &r->ask);

@@ -82,7 +82,6 @@ struct position {
 };
 
 struct position position_next(const struct standing *s);
-const char *position_action_name(enum position_action action);
 
 /* The two texts of the hash. False: not in the form above, and to be treated as absent. */
 bool replay_set_ask(struct replay *r, const char *text);
