@@ -1,28 +1,15 @@
 #include "cli/migration.h"
 
 #include "cli_text.h"
+#include "common/hex.h"
 #include "common/memory.h"
 #include "common/pg.h"
 
-#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { DEFAULT_SHARDS = 4 };
-
-#define CHECKSUM_SIZE 65 /* SHA-256 in hexadecimal, and its NUL */
-
-static void checksum(const char *text, char ret_hex[CHECKSUM_SIZE])
-{
-	unsigned char digest[EVP_MAX_MD_SIZE];
-	unsigned len = 0;
-
-	if (!EVP_Digest(text, strlen(text), digest, &len, EVP_sha256(), NULL))
-		abort(); /* SHA-256 without keys fails only for want of memory */
-	for (unsigned i = 0; i < len; i++)
-		snprintf(ret_hex + 2 * i, 3, "%02x", digest[i]);
-}
 
 /* Nobody else uses these two: "umav" and "mig" as numbers. */
 int migration_lock(PGconn *conn, struct err *err)
@@ -58,12 +45,12 @@ static int check_row(
     const PGresult *res, int row, const char *schema, bool *applied, struct err *err)
 {
 	size_t i = find_file(schema, pg_int(res, row, "version"));
-	char sum[CHECKSUM_SIZE];
+	char sum[HEX_SHA256_SIZE];
 
 	if (!schema_files[i].schema)
 		return err_set(err, ERR_MISMATCH, "%s is newer than this umavez: it has %s", schema,
 		    pg_text(res, row, "name"));
-	checksum(schema_files[i].text, sum);
+	hex_sha256(schema_files[i].text, strlen(schema_files[i].text), sum);
 	if (strcmp(sum, pg_text(res, row, "checksum")) != 0)
 		return err_set(err, ERR_MISMATCH, "%s was changed after it had been applied",
 		    schema_files[i].name);
@@ -117,12 +104,12 @@ done:
  */
 static int record(PGconn *conn, const struct schema_file *file, struct err *err)
 {
-	char version[16], sum[CHECKSUM_SIZE], sql[64];
+	char version[16], sum[HEX_SHA256_SIZE], sql[64];
 	const char *params[] = {version, file->name, sum};
 	bool there;
 
 	snprintf(version, sizeof(version), "%d", file->version);
-	checksum(file->text, sum);
+	hex_sha256(file->text, strlen(file->text), sum);
 	snprintf(sql, sizeof(sql), "SET LOCAL search_path = %s", file->schema);
 	if (pg_exec(conn, sql, err) < 0 ||
 	    is_there(conn, file->schema, "migration", &there, err) < 0)

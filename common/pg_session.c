@@ -1,4 +1,5 @@
 #include "common/clock.h"
+#include "common/hex.h"
 #include "common/memory.h"
 #include "common/pg.h"
 #include "common/pg_io.h"
@@ -97,8 +98,7 @@ static void make_nonce(char nonce[NONCE_SIZE])
 	unsigned char bytes[(NONCE_SIZE - 1) / 2];
 
 	random_bytes(bytes, sizeof(bytes));
-	for (size_t i = 0; i < sizeof(bytes); i++)
-		snprintf(nonce + 2 * i, 3, "%02x", bytes[i]);
+	hex_format(bytes, sizeof(bytes), nonce);
 }
 
 static int64_t connect_ms(const struct pg_session *s)

@@ -1,6 +1,7 @@
 #include "common/redis.h"
 
 #include "common/clock.h"
+#include "common/hex.h"
 #include "common/memory.h"
 #include "common/redis_private.h"
 
@@ -209,8 +210,7 @@ void redis_script_init(struct redis_script *s, const char *text)
 	if (!EVP_Digest(text, strlen(text), digest, &len, EVP_sha1(), NULL))
 		abort();
 	s->text = text;
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(s->sha1 + 2 * i, 3, "%02x", digest[i]);
+	hex_format(digest, sizeof(digest), s->sha1);
 }
 
 int redis_eval_send(struct redis *r, const struct redis_script *s, int n_keys, int argc,

@@ -1,6 +1,7 @@
 #include "common/traceparent.h"
 
 #include "common/clock.h"
+#include "common/hex.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -70,8 +71,7 @@ static void make_id(char *ret, size_t hex_len)
 
 	random_bytes(bytes, hex_len / 2);
 	bytes[0] |= 1;
-	for (size_t i = 0; i < hex_len / 2; i++)
-		snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
+	hex_format(bytes, hex_len / 2, ret);
 }
 
 void traceparent_new(struct traceparent *ret)

@@ -1,5 +1,6 @@
 #include "producer/google_notice.h"
 
+#include "common/hex.h"
 #include "producer/json.h"
 
 #include <string.h>
@@ -78,13 +79,13 @@ static void set_transaction(
     struct notification *n, const json_t *body, const struct topic *topic, int64_t number)
 {
 	const char *order = json_get_string(body, "orderId");
-	char hex[DIGEST_HEX_SIZE];
+	char hex[HEX_SHA256_SIZE];
 
 	if (order) {
 		notification_set(&n->transaction_id, order);
 		return;
 	}
-	digest_hex(n->store_purchase_id, strlen(n->store_purchase_id), hex);
+	hex_sha256(n->store_purchase_id, strlen(n->store_purchase_id), hex);
 	notification_setf(&n->transaction_id, "%.32s.%s.%lld@%lld", hex, topic->name,
 	    (long long)number, (long long)n->occurred_at);
 }

@@ -1,9 +1,9 @@
 #include "producer/notification.h"
 
+#include "common/hex.h"
 #include "common/memory.h"
 #include "common/utf8.h"
 
-#include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,21 +143,6 @@ bool notification_set_currency(struct notification *n, const char *code)
 	return true;
 }
 
-void digest_hex(const void *bytes, size_t len, char ret_hex[DIGEST_HEX_SIZE])
-{
-	static const char digits[] = "0123456789abcdef";
-	unsigned char md[EVP_MAX_MD_SIZE];
-	unsigned int size = 0;
-
-	if (!EVP_Digest(bytes, len, md, &size, EVP_sha256(), NULL))
-		abort();
-	for (size_t i = 0; i < size; i++) {
-		ret_hex[2 * i] = digits[md[i] >> 4];
-		ret_hex[2 * i + 1] = digits[md[i] & 15];
-	}
-	ret_hex[DIGEST_HEX_SIZE - 1] = '\0';
-}
-
 static bool valid_text(const char *text, size_t max)
 {
 	return !text || (strlen(text) <= max && utf8_valid(text, strlen(text)));
@@ -176,12 +161,12 @@ static bool valid_time(int64_t ms)
 void notification_quarantine(
     struct notification *n, const void *verified, size_t len, const char *remark)
 {
-	char hex[DIGEST_HEX_SIZE];
+	char hex[HEX_SHA256_SIZE];
 
 	notification_clear(n);
 	n->kind = KIND_UNRECOGNIZED;
 	if (!n->notification_id || !valid_id(n->notification_id)) {
-		digest_hex(verified, len, hex);
+		hex_sha256(verified, len, hex);
 		notification_setf(&n->notification_id, "sha256:%s", hex);
 	}
 	if (!valid_text(n->native_type, MAX_TEXT))

@@ -93,10 +93,6 @@ void notification_setf(char **field, const char *fmt, ...) __attribute__((format
 /* Drop all that it says of a purchase: what remains is id, kind, native_type, time and remark. */
 void notification_clear(struct notification *n);
 
-/* SHA-256 in lower-case hex, and its NUL. */
-#define DIGEST_HEX_SIZE 65
-void digest_hex(const void *bytes, size_t len, char ret_hex[DIGEST_HEX_SIZE]);
-
 /* Make it unrecognized, whatever it was: the purchase fields are dropped, the id is kept or, if
  * there is none yet, becomes "sha256:" of the verified bytes. */
 void notification_quarantine(

@@ -1,5 +1,6 @@
 #include "producer/trust.h"
 
+#include "common/hex.h"
 #include "common/memory.h"
 #include "producer/notification.h"
 #include "producer_text.h"
@@ -106,12 +107,12 @@ static int add_pinned(struct trust *t, struct err *err)
 {
 	BIO *bio = BIO_new_mem_buf(producer_apple_root_ca_g3_pem, -1);
 	X509 *root = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
-	char hex[DIGEST_HEX_SIZE] = "";
+	char hex[HEX_SHA256_SIZE] = "";
 	unsigned char *der = NULL;
 	int len = i2d_X509(root, &der), rc = -1;
 
 	if (len > 0)
-		digest_hex(der, (size_t)len, hex);
+		hex_sha256(der, (size_t)len, hex);
 	if (strcmp(hex, PINNED_ROOT) != 0)
 		err_set(err, ERR_FATAL, "the built-in Apple Root CA - G3 is not the pinned one");
 	else

@@ -1,3 +1,4 @@
+#include "common/hex.h"
 #include "tests/producer/apple_fixture.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
@@ -234,7 +235,7 @@ static void for_somebody_else(void)
 static void authentic_ones_are_kept(void)
 {
 	char *deep = calloc(1, 20000), *payload;
-	char first[DIGEST_HEX_SIZE + 8];
+	char first[HEX_SHA256_SIZE + 8];
 
 	memset(deep, '[', 9000);
 	memset(deep + 9000, ']', 9000);

@@ -1,4 +1,5 @@
 #include "common/clock.h"
+#include "common/hex.h"
 #include "producer/stripe_signature.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
@@ -28,8 +29,7 @@ static char *hmac_hex(const char *key, const char *text)
 
 	HMAC(EVP_sha256(), key, (int)strlen(key), (const unsigned char *)text, strlen(text), mac,
 	    &size);
-	for (unsigned i = 0; i < size; i++)
-		snprintf(hex + 2 * (size_t)i, 3, "%02x", mac[i]);
+	hex_format(mac, size, hex);
 	return hex;
 }
 

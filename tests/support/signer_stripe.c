@@ -1,3 +1,4 @@
+#include "common/hex.h"
 #include "tests/support/files.h"
 #include "tests/support/signer_private.h"
 
@@ -27,8 +28,7 @@ char *sign_stripe(const char *secret, int64_t t, const void *body, size_t len)
 	if (HMAC(EVP_sha256(), secret, (int)strlen(secret), (unsigned char *)signed_text,
 		prefix_len + len, mac, &mac_len) == NULL)
 		die("cannot compute an HMAC");
-	for (unsigned i = 0; i < mac_len; i++)
-		snprintf(hex + 2 * (size_t)i, 3, "%02x", mac[i]);
+	hex_format(mac, mac_len, hex);
 	header = text_format("t=%lld,v1=%s", (long long)t, hex);
 	free(prefix);
 	free(signed_text);
