@@ -39,6 +39,11 @@ void rng_seed(struct rng *rng, uint64_t seed)
 	rng->state = seed;
 }
 
+void rng_seed_random(struct rng *rng)
+{
+	random_bytes(&rng->state, sizeof(rng->state));
+}
+
 /* splitmix64, https://prng.di.unimi.it/splitmix64.c */
 uint64_t rng_next(struct rng *rng)
 {

@@ -24,6 +24,7 @@ struct rng {
 	uint64_t state;
 };
 void rng_seed(struct rng *rng, uint64_t seed);
+void rng_seed_random(struct rng *rng); /* by random_bytes(): where nothing is to be repeated */
 uint64_t rng_next(struct rng *rng);
 double rng_unit(struct rng *rng); /* [0, 1) */
 

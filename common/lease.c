@@ -36,7 +36,6 @@ struct leases {
 int leases_open(const struct lease_options *options, struct leases **ret_leases, struct err *err)
 {
 	struct leases *l = mem_zalloc(1, sizeof(*l));
-	uint64_t seed;
 
 	assert(options->lease_ms > 0 && options->shards > 0);
 	l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -46,8 +45,7 @@ int leases_open(const struct lease_options *options, struct leases **ret_leases,
 	}
 	l->options = *options;
 	l->table = lease_table_new(&l->options);
-	random_bytes(&seed, sizeof(seed));
-	rng_seed(&l->rng, seed);
+	rng_seed_random(&l->rng);
 	l->leases = mem_zalloc(options->shards, sizeof(*l->leases));
 	l->renewed = mem_zalloc(options->shards, sizeof(*l->renewed));
 	l->terms = mem_zalloc(options->shards, sizeof(*l->terms));

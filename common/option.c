@@ -296,6 +296,15 @@ void option_done(const struct option *table, void *config)
 		option_value_clear(row, config);
 }
 
+bool option_list_has(const struct option_list *list, const char *text)
+{
+	for (size_t i = 0; text && i < list->n; i++) {
+		if (strcmp(list->values[i], text) == 0)
+			return true;
+	}
+	return false;
+}
+
 static int refuse_endpoint(const char *text, struct err *err)
 {
 	return err_set(err, ERR_USAGE,

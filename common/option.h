@@ -41,6 +41,8 @@ struct option_list {
 	char **values; /* owned by the configuration, like every string */
 };
 
+bool option_list_has(const struct option_list *list, const char *text); /* NULL is in none */
+
 struct option {
 	const char *name; /* "stripe-secret"; NULL ends a table */
 	enum option_type type;

@@ -42,10 +42,8 @@ static bool ready(void *ctx, char *reason, size_t reason_size)
 static int await_settings(struct consumer *c, struct err *err)
 {
 	struct rng rng;
-	uint64_t seed;
 
-	random_bytes(&seed, sizeof(seed));
-	rng_seed(&rng, seed);
+	rng_seed_random(&rng);
 	for (unsigned attempt = 0; !service_stopping(); attempt++) {
 		struct err cause = ERR_INIT;
 

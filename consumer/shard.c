@@ -70,14 +70,12 @@ static void rest(struct shard *s, const struct err *err)
 
 static void init(struct shard *s, struct lease *lease, const struct shard_options *options)
 {
-	uint64_t seed;
 
 	s->options = options;
 	s->lease = lease;
 	s->n = lease_shard(lease);
 	s->place = LAG_UNKNOWN;
-	random_bytes(&seed, sizeof(seed));
-	rng_seed(&s->rng, seed);
+	rng_seed_random(&s->rng);
 }
 
 void shard_run(struct lease *lease, void *ctx)

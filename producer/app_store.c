@@ -192,14 +192,6 @@ static char *claim_below(const struct part *part, const char *holder, const char
 	return claim(part, path);
 }
 
-static bool is_listed(const struct option_list *list, const char *text)
-{
-	for (size_t i = 0; text && i < list->n; i++)
-		if (strcmp(list->values[i], text) == 0)
-			return true;
-	return false;
-}
-
 /* The member that says whom the payload is for, and its bundleId. */
 static const char *find_holder(const struct part *outer, char **ret_bundle_id)
 {
@@ -237,7 +229,7 @@ static bool is_our_app(const struct reading *r, const char *holder)
 	if (!json_get_int(r->outer.json, path, &id))
 		return false;
 	snprintf(text, sizeof(text), "%lld", (long long)id);
-	return is_listed(&r->store->config.app_ids, text);
+	return option_list_has(&r->store->config.app_ids, text);
 }
 
 static enum verdict check_address(struct reading *r)
@@ -246,7 +238,7 @@ static enum verdict check_address(struct reading *r)
 	const char *holder = find_holder(&r->outer, &a->bundle_id);
 	bool readable = r->outer.json != NULL;
 
-	if (!holder || !is_listed(&r->store->config.bundle_ids, a->bundle_id))
+	if (!holder || !option_list_has(&r->store->config.bundle_ids, a->bundle_id))
 		return refuse(r, VERDICT_FORGED, "wrong_bundle",
 		    "It is not for a bundle id of ours. Check --apple-bundle-id.");
 	a->environment = find_environment(&r->outer, holder);

@@ -137,10 +137,7 @@ static bool read_message(const struct webhook *hook, struct message *m)
 
 static bool is_ours(const struct option_list *packages, const char *package)
 {
-	for (size_t i = 0; i < packages->n; i++)
-		if (strcmp(packages->values[i], package) == 0)
-			return true;
-	return packages->n == 0;
+	return packages->n == 0 || option_list_has(packages, package);
 }
 
 static void set_id(struct notification *n, const struct message *m, const char *package)

@@ -278,10 +278,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 struct session *session_new(const struct session_options *options)
 {
 	struct session *s = mem_zalloc(1, sizeof(*s));
-	uint64_t seed;
 
-	random_bytes(&seed, sizeof(seed));
-	rng_seed(&s->rng, seed);
+	rng_seed_random(&s->rng);
 	s->options = *options;
 	s->timer = evtimer_new(options->base, on_timer, s);
 	if (!s->timer)

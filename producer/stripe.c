@@ -10,25 +10,17 @@ struct stripe {
 	struct stripe_config config;
 };
 
-static bool has_secret(const struct option_list *secrets, const char *secret)
-{
-	for (size_t i = 0; i < secrets->n; i++)
-		if (strcmp(secrets->values[i], secret) == 0)
-			return true;
-	return false;
-}
-
 int stripe_new(const struct stripe_config *config, struct stripe **ret_stripe, struct err *err)
 {
 	const struct stripe_secrets *secrets = &config->secrets;
 	struct stripe *s;
 
-	if (has_secret(&secrets->live, ""))
+	if (option_list_has(&secrets->live, ""))
 		return err_set(err, ERR_USAGE, "--stripe-secret is empty");
-	if (has_secret(&secrets->test, ""))
+	if (option_list_has(&secrets->test, ""))
 		return err_set(err, ERR_USAGE, "--stripe-test-secret is empty");
 	for (size_t i = 0; i < secrets->live.n; i++)
-		if (has_secret(&secrets->test, secrets->live.values[i]))
+		if (option_list_has(&secrets->test, secrets->live.values[i]))
 			return err_set(err, ERR_USAGE,
 			    "one value is given as --stripe-secret and as --stripe-test-secret");
 	s = malloc(sizeof(*s));

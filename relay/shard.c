@@ -207,10 +207,8 @@ void shard_run(struct lease *lease, void *ctx)
 {
 	const struct shard_context *context = ctx;
 	struct shard s = {.config = context->config, .lease = lease, .number = lease_shard(lease)};
-	uint64_t seed;
 
-	random_bytes(&seed, sizeof(seed));
-	rng_seed(&s.rng, seed);
+	rng_seed_random(&s.rng);
 	s.status = status_shard(context->status, s.number);
 	s.trim = trim_new();
 	s.replay = replay_new(s.config->name_space, s.number);

@@ -104,6 +104,8 @@ static void flags(void)
 	CHECK_INT(c.secrets.n, 2);
 	CHECK_STR(c.secrets.values[0], "x,y");
 	CHECK_STR(c.secrets.values[1], "z");
+	CHECK(option_list_has(&c.secrets, "z") && !option_list_has(&c.secrets, "x"));
+	CHECK(!option_list_has(&c.secrets, NULL));
 	option_done(table, &c);
 
 	parse_ok(ARGS("--trust=off", "--name="), &c);
