@@ -20,11 +20,6 @@ struct parser {
 	bool *given; /* by row: on the command line */
 };
 
-static bool takes_file(const struct option *row)
-{
-	return option_value_is_text(row) || row->type == OPT_LIST;
-}
-
 /* The row called name, or, with *ret_file, the one whose value is to be read from a file. */
 static const struct option *find_row(
     const struct option *table, const char *name, size_t len, bool *ret_file)
@@ -41,7 +36,7 @@ static const struct option *find_row(
 		return NULL;
 	*ret_file = true;
 	for (const struct option *row = table; row->name; row++) {
-		if (takes_file(row) && strlen(row->name) == stem &&
+		if (option_value_takes_file(row) && strlen(row->name) == stem &&
 		    memcmp(row->name, name, stem) == 0)
 			return row;
 	}
@@ -192,7 +187,7 @@ static int parse_variable(struct parser *p, const struct option *row, struct err
 	variable_name(row, "", plain, sizeof(plain));
 	variable_name(row, "_FILE", with_file, sizeof(with_file));
 	const char *value = getenv(plain);
-	const char *path = takes_file(row) ? getenv(with_file) : NULL;
+	const char *path = option_value_takes_file(row) ? getenv(with_file) : NULL;
 	bool have_value = value && *value, have_path = path && *path;
 
 	if (have_value && have_path)

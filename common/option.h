@@ -3,11 +3,12 @@
  *
  * One row gives --name, UMAVEZ_NAME (or the row's standard variable), --help and the start-up dump.
  * A flag beats the variable, which beats the default; an empty variable counts as unset.  String
- * and list options also take --name-file (and UMAVEZ_NAME_FILE): the value is read from that file,
- * one trailing newline removed.  A value follows as --name=value or as the next word; a bare
- * boolean is on and takes only the first form.  "--" ends the options. Repeatable options are given
- * again on the command line and comma-separated in the variable. An unknown option, a value out of
- * range or a missing required one is ERR_USAGE, naming it.
+ * and list options also take --name-file (and UMAVEZ_NAME_FILE), unless they name a file
+ * themselves: the value is read from that file, one trailing newline removed.  A value follows as
+ * --name=value or as the next word; a bare boolean is on and takes only the first form.  "--" ends
+ * the options. Repeatable options are given again on the command line and comma-separated in the
+ * variable. An unknown option, a value out of range or a missing required one is ERR_USAGE, naming
+ * it and what it takes.
  */
 #ifndef UMAVEZ_OPTION_H
 #define UMAVEZ_OPTION_H
@@ -23,6 +24,7 @@ enum option_type {
 	OPT_NAME,      /* char *: 1 to 64 of A-Z a-z 0-9 . _ - */
 	OPT_PG_URL,    /* char *: pg_url_check() */
 	OPT_REDIS_URL, /* char *: redis_url_check() */
+	OPT_ADDRESS,   /* char *: option_endpoint() */
 	OPT_LIST,      /* struct option_list */
 	OPT_INT,       /* int64_t            */
 	OPT_DURATION,  /* int64_t, ms: 500ms 5s 10min 12h 7d; a unit is required unless 0 */

@@ -21,6 +21,8 @@ static const char *placeholder(const struct option *row)
 	case OPT_PG_URL:
 	case OPT_REDIS_URL:
 		return " URL";
+	case OPT_ADDRESS:
+		return " ADDRESS";
 	case OPT_INT:
 		return " N";
 	case OPT_DURATION:
@@ -71,7 +73,7 @@ static void print_option(const struct option *row)
 		print_note("one of: ", row->choices);
 	if (row->type == OPT_LIST)
 		print_note("", "may be given again");
-	if (option_value_is_text(row) || row->type == OPT_LIST)
+	if (option_value_takes_file(row))
 		printf("%*sor from a file: --%s-file PATH\n", HELP_COLUMN, "", row->name);
 	if (row->flags & OPT_REQUIRED)
 		print_note("", "required");

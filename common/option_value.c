@@ -28,7 +28,7 @@ static const struct unit sizes[] = {
 bool option_value_is_text(const struct option *row)
 {
 	return row->type == OPT_STRING || row->type == OPT_NAME || row->type == OPT_PG_URL ||
-	       row->type == OPT_REDIS_URL;
+	       row->type == OPT_REDIS_URL || row->type == OPT_ADDRESS;
 }
 
 static void *member(const struct option *row, void *config)
@@ -47,6 +47,16 @@ static int refuse(const struct option *row, const char *source, const char *text
 	if (row->flags & OPT_SECRET)
 		return err_set(err, ERR_USAGE, "%s: the value is not %s", source, want);
 	return err_set(err, ERR_USAGE, "%s: \"%.100s\" is not %s", source, text, want);
+}
+
+bool option_value_takes_file(const struct option *row)
+{
+	static const char suffix[] = "-file";
+	size_t len = strlen(row->name), suffix_len = strlen(suffix);
+
+	if (!option_value_is_text(row) && row->type != OPT_LIST)
+		return false;
+	return len < suffix_len || strcmp(row->name + len - suffix_len, suffix) != 0;
 }
 
 /* Decimal digits, with a sign where signs make sense. False: none, or beyond 64 bits. */
@@ -79,13 +89,40 @@ static bool parse_units(const char *text, const struct unit *units, int64_t *ret
 	return false;
 }
 
+static char *units_text(int64_t n, const struct unit *units)
+{
+	const struct unit *best = units;
+
+	for (const struct unit *u = units; n != 0 && u->name; u++) {
+		if (n % u->factor == 0)
+			best = u;
+	}
+	return mem_printf("%" PRId64 "%s", n / best->factor, best->name);
+}
+
+/* As one would write it; malloc'd. */
+static char *number_text(enum option_type type, int64_t n)
+{
+	switch (type) {
+	case OPT_DURATION:
+		return units_text(n, durations);
+	case OPT_SIZE:
+		return units_text(n, sizes);
+	default:
+		return mem_printf("%" PRId64, n);
+	}
+}
+
+/* Without bounds nothing is left to check: a sign is not even parsed. */
 static int check_range(const struct option *row, const char *source, int64_t n, struct err *err)
 {
-	bool bounded = row->min != 0 || row->max != 0;
-
-	if (bounded ? n < row->min || n > row->max : n < 0)
-		return err_set(err, ERR_USAGE, "%s: out of range", source);
-	return 0;
+	if ((row->min == 0 && row->max == 0) || (n >= row->min && n <= row->max))
+		return 0;
+	char *min = number_text(row->type, row->min), *max = number_text(row->type, row->max);
+	err_set(err, ERR_USAGE, "%s: out of range (%s to %s)", source, min, max);
+	free(min);
+	free(max);
+	return -1;
 }
 
 static int set_number(const struct option *row, int64_t *member_at, const char *source,
@@ -163,6 +200,17 @@ static int check_name(
 	return 0;
 }
 
+static int check_address(const char *text, struct err *err)
+{
+	char *host = NULL;
+	int port;
+
+	if (option_endpoint(text, &host, &port, err) < 0)
+		return -1;
+	free(host);
+	return 0;
+}
+
 static int check_text(
     const struct option *row, const char *source, const char *text, struct err *err)
 {
@@ -174,6 +222,8 @@ static int check_text(
 		rc = pg_url_check(text, err);
 	if (row->type == OPT_REDIS_URL)
 		rc = redis_url_check(text, err);
+	if (row->type == OPT_ADDRESS)
+		rc = check_address(text, err);
 	return rc < 0 ? err_wrap(err, "%s", source) : 0;
 }
 
@@ -203,6 +253,7 @@ int option_value_set(
 	case OPT_NAME:
 	case OPT_PG_URL:
 	case OPT_REDIS_URL:
+	case OPT_ADDRESS:
 		return set_text(row, at, source, text, err);
 	case OPT_LIST:
 		list_append(at, text);
@@ -248,17 +299,6 @@ bool option_value_present(const struct option *row, const void *config)
 	return true;
 }
 
-static char *units_text(int64_t n, const struct unit *units)
-{
-	const struct unit *best = units;
-
-	for (const struct unit *u = units; n != 0 && u->name; u++) {
-		if (n % u->factor == 0)
-			best = u;
-	}
-	return mem_printf("%" PRId64 "%s", n / best->factor, best->name);
-}
-
 static char *list_text(const struct option_list *list)
 {
 	char *text = mem_strdup("");
@@ -291,15 +331,14 @@ char *option_value_text(const struct option *row, const void *config)
 	case OPT_NAME:
 	case OPT_PG_URL:
 	case OPT_REDIS_URL:
+	case OPT_ADDRESS:
 		return option_mask_url(*(char *const *)at ? *(char *const *)at : "");
 	case OPT_LIST:
 		return list_text(at);
 	case OPT_INT:
-		return mem_printf("%" PRId64, *(const int64_t *)at);
 	case OPT_DURATION:
-		return units_text(*(const int64_t *)at, durations);
 	case OPT_SIZE:
-		return units_text(*(const int64_t *)at, sizes);
+		return number_text(row->type, *(const int64_t *)at);
 	case OPT_BOOL:
 		return mem_strdup(*(const bool *)at ? "on" : "off");
 	case OPT_CHOICE:

@@ -22,6 +22,9 @@ void option_value_clear(const struct option *row, void *config);
 /* False: a required row would be missing. */
 bool option_value_present(const struct option *row, const void *config);
 
+/* Whether --name-file is there too: for what is text, and not the name of a file already. */
+bool option_value_takes_file(const struct option *row);
+
 /* As one would write it; malloc'd. Secrets as "***", passwords in URLs masked. */
 char *option_value_text(const struct option *row, const void *config);
 

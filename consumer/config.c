@@ -32,7 +32,7 @@ const struct option config_options[] = {
 	NULL},
     {"namespace", OPT_NAME, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
 	NULL},
-    {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9103",
+    {"admin-listen", OPT_ADDRESS, AT(admin_listen), "127.0.0.1:9103",
 	"Where /livez, /readyz and /metrics are served", 0, 0, 0, NULL, NULL},
     {"lease-off", OPT_BOOL, AT(lease_off), "off",
 	"For tests: work on every shard without a lease, beside other consumers", 0, 0, 0, NULL,

@@ -3,7 +3,7 @@
 #include "common/service.h"
 
 #include <stddef.h>
-#include <stdlib.h>
+#include <string.h>
 
 #define AT(member) offsetof(struct config, member)
 
@@ -13,9 +13,9 @@
 const struct option config_options[] = {
     {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the schema intake",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
-    {"listen", OPT_STRING, AT(listen), "0.0.0.0:8080", "Where the stores post to, host:port", 0, 0,
+    {"listen", OPT_ADDRESS, AT(listen), "0.0.0.0:8080", "Where the stores post to, host:port", 0, 0,
 	0, NULL, NULL},
-    {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9101",
+    {"admin-listen", OPT_ADDRESS, AT(admin_listen), "127.0.0.1:9101",
 	"Where /livez, /readyz and /metrics are served", 0, 0, 0, NULL, NULL},
     {"instance", OPT_STRING, AT(instance), NULL,
 	"Name of this process (default: host name, pid and a nonce)", 0, 0, 0, NULL, NULL},
@@ -83,14 +83,7 @@ bool config_has_stripe(const struct config *config)
 
 static int check_listen(const struct config *config, struct err *err)
 {
-	char *host = NULL;
-	int port;
-
-	if (option_endpoint(config->listen, &host, &port, err) < 0)
-		return err_wrap(err, "--listen");
-	bool is_path = host && host[0] == '/';
-	free(host);
-	if (is_path)
+	if (strncmp(config->listen, "unix:", 5) == 0)
 		return err_set(err, ERR_USAGE, "--listen: must be host:port");
 	return 0;
 }

@@ -12,7 +12,7 @@ const struct option config_options[] = {
     {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL,
 	"redis://[user:password@]host:port/db or unix:///path?db=n", OPT_REQUIRED, 0, 0, NULL,
 	"REDIS_URL"},
-    {"admin-listen", OPT_STRING, AT(admin_listen), "127.0.0.1:9102",
+    {"admin-listen", OPT_ADDRESS, AT(admin_listen), "127.0.0.1:9102",
 	"Where /livez, /readyz and /metrics answer", 0, 0, 0, NULL, NULL},
     {"instance", OPT_STRING, AT(instance), NULL,
 	"Name of this process; by default host name, pid and a nonce", 0, 0, 0, NULL, NULL},

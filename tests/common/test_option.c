@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 struct config {
-	char *url, *name, *root_file;
+	char *url, *name, *root_file, *listen;
 	struct option_list secrets;
-	int64_t threads, wait, body;
+	int64_t threads, wait, body, pause, block;
 	bool trust;
 	int level;
 };
@@ -28,6 +28,11 @@ static const struct option table[] = {
     {"wait", OPT_DURATION, offsetof(struct config, wait), "5s", "How long", 0, 0, 0, NULL, NULL},
     {"max-body", OPT_SIZE, offsetof(struct config, body), "256KiB", "How much", 0, 0, 0, NULL,
 	NULL},
+    {"pause", OPT_DURATION, offsetof(struct config, pause), NULL, "Between", 0, 10, 90000, NULL,
+	NULL},
+    {"block-size", OPT_SIZE, offsetof(struct config, block), NULL, "Of one", 0, 1024, 64 << 20,
+	NULL, NULL},
+    {"listen", OPT_ADDRESS, offsetof(struct config, listen), NULL, "Where", 0, 0, 0, NULL, NULL},
     {"trust", OPT_BOOL, offsetof(struct config, trust), "off", "Whether", 0, 0, 0, NULL, NULL},
     {"log-level", OPT_CHOICE, offsetof(struct config, level), "info", "What", 0, 0, 0,
 	"error|warn|info|debug", NULL},
@@ -174,6 +179,7 @@ static void from_files(void)
 	refused(ARGS("--name-file=/dev/zero"),
 	    "--name-file: /dev/zero: not a text of at most 65536 bytes");
 	refused(ARGS("--threads-file=/dev/null"), "--threads-file: no such option");
+	refused(ARGS("--root-file-file=/dev/null"), "--root-file-file: no such option");
 	unlink(one);
 	unlink(two);
 	free(one);
@@ -183,8 +189,12 @@ static void from_files(void)
 
 static void bad_values(void)
 {
-	refused(ARGS("--threads=0"), "--threads: out of range");
-	refused(ARGS("--threads=65"), "--threads: out of range");
+	refused(ARGS("--threads=0"), "--threads: out of range (1 to 64)");
+	refused(ARGS("--threads=65"), "--threads: out of range (1 to 64)");
+	refused(ARGS("--pause=1h"), "--pause: out of range (10ms to 90s)");
+	refused(ARGS("--block-size=0"), "--block-size: out of range (1KiB to 64MiB)");
+	refused(ARGS("--listen=nowhere"), "--listen: \"nowhere\" is not an address (host:port, "
+					  "[v6]:port, port or unix:/path)");
 	refused(ARGS("--threads=4x"), "--threads: \"4x\" is not a whole number");
 	refused(ARGS("--threads=-1"), "--threads: \"-1\" is not a whole number");
 	refused(ARGS("--threads=+1"), "--threads: \"+1\" is not a whole number");
@@ -395,7 +405,8 @@ static void dumped(void)
 	CHECK(strstr(text, "hunter2") == NULL);
 	CHECK(strstr(text,
 		  " database-url=postgresql://u:***@h/db name=nobody root-file=\"\" secret=***"
-		  " threads=4 wait=90s max-body=3MiB trust=off log-level=info\n") != NULL);
+		  " threads=4 wait=90s max-body=3MiB pause=0ms block-size=0B listen=\"\" trust=off "
+		  "log-level=info\n") != NULL);
 	free(text);
 	option_done(table, &c);
 }
@@ -409,6 +420,7 @@ static void help(void)
 	CHECK(strncmp(text, "Usage: program [options]\n", 25) == 0);
 	CHECK(strstr(text, "  --database-url TEXT ") && strstr(text, "[DATABASE_URL]"));
 	CHECK(strstr(text, "[UMAVEZ_MAX_BODY]") && strstr(text, "default: 256KiB"));
+	CHECK(strstr(text, "  --listen ADDRESS ") && !strstr(text, "--root-file-file"));
 	CHECK(strstr(text, "--secret-file PATH") && strstr(text, "one of: error|warn|info|debug"));
 	free(text);
 }
