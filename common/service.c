@@ -26,6 +26,7 @@ static struct {
 	pthread_t thread;
 	pthread_mutex_t lock; /* failure */
 	struct err failure;
+	const char *program;
 } process = {.stop_fd = -1, .signal_fd = -1, .quit_fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void raise_event(int fd)
@@ -111,9 +112,9 @@ static void start_log(const char *program, const struct option *table, const voi
 	    (enum log_format)choice_of(table, config, "log-format"));
 }
 
-static int complain(const char *program, const struct err *err)
+int service_refuse(const struct err *err)
 {
-	fprintf(stderr, "%s: %s\n", program, err->message);
+	fprintf(stderr, "%s: %s\n", process.program, err->message);
 	return err_exit_status(err);
 }
 
@@ -123,8 +124,9 @@ bool service_start(const char *program, const char *usage, const struct option *
 	struct err err = ERR_INIT;
 	enum option_action action;
 
+	process.program = program;
 	if (option_parse(table, config, argc, argv, NULL, &action, &err) < 0) {
-		*ret_status = complain(program, &err);
+		*ret_status = service_refuse(&err);
 		return false;
 	}
 	if (action != OPTION_RUN) {
@@ -138,10 +140,9 @@ bool service_start(const char *program, const char *usage, const struct option *
 	start_log(program, table, config);
 	if (failpoint_init(&err) < 0 || start_signals(&err) < 0) {
 		option_done(table, config);
-		*ret_status = complain(program, &err);
+		*ret_status = service_refuse(&err);
 		return false;
 	}
-	option_dump(table, config);
 	return true;
 }
 

@@ -13,13 +13,20 @@
 #include <stdint.h>
 
 /*
- * Everything before main() proper: options, log, failpoints, signal mask, start-up dump.  Returns
- * true when the service should run; false with *ret_status when it should exit at once (--help,
- * --version, or a usage error, already printed).  The table contains SERVICE_OPTIONS.  Once a
- * process; config is freed with option_done(), by this function when it returns false.
+ * Everything before main() proper: options, log, failpoints, signal mask.  Returns true when the
+ * service should run; false with *ret_status when it should exit at once (--help, --version, or a
+ * usage error, already printed).  The table contains SERVICE_OPTIONS.  Once a process; config is
+ * freed with option_done(), by this function when it returns false.  program is borrowed for ever.
+ *
+ * What a table of options cannot check the service checks next, and refuses to start: nothing has
+ * been logged by then, so that the reason is the one line that somebody at a terminal sees.  Then
+ * it logs its configuration, option_dump(), and from there on every failure is service_fail()'s.
  */
 bool service_start(const char *program, const char *usage, const struct option *table, void *config,
     int argc, char **argv, int *ret_status);
+
+/* The error as one plain line on stderr; gives the exit status. */
+int service_refuse(const struct err *err);
 
 /* The rows that every service has: log-level, log-format. For use inside a table; level and format
  * are offsets of two int members. */

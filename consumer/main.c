@@ -116,8 +116,6 @@ static int run_shards(struct consumer *c, struct err *err)
 
 static int run(struct consumer *c, struct err *err)
 {
-	if (config_check(&c->config, err) < 0)
-		return -1;
 	c->instance = c->config.instance ? mem_strdup(c->config.instance) : service_instance();
 	c->metrics = metrics_new();
 	counters_init(&c->counters, c->metrics, c->config.consumer);
@@ -149,6 +147,11 @@ int main(int argc, char **argv)
 	if (!service_start(
 		"umavez-consumer", "[options]", config_options, &c.config, argc, argv, &status))
 		return status;
+	if (config_check(&c.config, &err) < 0) {
+		option_done(config_options, &c.config);
+		return service_refuse(&err);
+	}
+	option_dump(config_options, &c.config);
 	if (run(&c, &err) < 0)
 		service_fail(&err);
 	done(&c);

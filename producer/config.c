@@ -118,7 +118,14 @@ static int check_google_play(const struct config *config, struct err *err)
 
 int config_check(const struct config *config, struct err *err)
 {
-	if (check_listen(config, err) < 0 || check_app_store(config, err) < 0)
+	if (check_listen(config, err) < 0 || check_app_store(config, err) < 0 ||
+	    check_google_play(config, err) < 0)
 		return -1;
-	return check_google_play(config, err);
+	if (!config_has_app_store(config) && !config_has_google_play(config) &&
+	    !config_has_stripe(config))
+		return err_set(err, ERR_USAGE,
+		    "no store is configured: give --stripe-secret or --stripe-test-secret, "
+		    "--apple-bundle-id and --apple-app-id, or --google-audience and "
+		    "--google-push-account");
+	return 0;
 }

@@ -40,20 +40,19 @@ static int serve(struct server *server, const struct config *config, struct metr
 	return rc;
 }
 
-static int run(const struct config *config, struct err *err)
+static int run(const struct config *config, const struct stores *stores, struct err *err)
 {
 	char *instance = config->instance ? mem_strdup(config->instance) : service_instance();
 	struct metrics *metrics = metrics_new();
-	struct stores *stores = NULL;
 	struct server *server = NULL;
 	unsigned unanswered = 0;
+	char routes[ROUTES_TEXT_SIZE];
 	int rc = -1;
 
-	if (config_check(config, err) < 0 || stores_open(config, &stores, err) < 0)
-		goto done;
 	if (server_open(config, instance, stores_routes(stores), metrics, &server, err) < 0)
 		goto done;
-	log_info("started", lf_str("instance", instance));
+	routes_text(stores_routes(stores), routes);
+	log_info("started", lf_str("instance", instance), lf_str("routes", routes));
 	if (serve(server, config, metrics, &unanswered, err) < 0)
 		goto done;
 	if (unanswered > 0) {
@@ -63,7 +62,6 @@ static int run(const struct config *config, struct err *err)
 	rc = 0;
 done:
 	server_close(server);
-	stores_close(stores);
 	metrics_free(metrics);
 	free(instance);
 	return rc;
@@ -72,14 +70,22 @@ done:
 int main(int argc, char **argv)
 {
 	struct config config = {0};
+	struct stores *stores = NULL;
 	struct err err = ERR_INIT;
 	int status;
 
 	if (!service_start(PROGRAM, "[options]", config_options, &config, argc, argv, &status))
 		return status;
-	if (run(&config, &err) < 0)
+	if (config_check(&config, &err) < 0 || stores_open(&config, &stores, &err) < 0) {
+		status = service_refuse(&err);
+		goto done;
+	}
+	option_dump(config_options, &config);
+	if (run(&config, stores, &err) < 0)
 		service_fail(&err);
 	status = service_stopped();
+done:
+	stores_close(stores);
 	option_done(config_options, &config);
 	return status;
 }

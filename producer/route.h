@@ -22,6 +22,10 @@ struct routes {
 /* Every route, none of them configured. */
 void routes_init(struct routes *routes);
 
+/* The paths that are served, with spaces between. */
+#define ROUTES_TEXT_SIZE 100
+void routes_text(const struct routes *routes, char ret_text[ROUTES_TEXT_SIZE]);
+
 /* NULL unless path is exactly that of a configured store. path may be NULL. */
 const struct route *route_find(const struct routes *routes, const char *path);
 

@@ -98,6 +98,7 @@ int main(int argc, char **argv)
 	int status;
 
 	if (service_start("umavez-relay", usage, config_options, &config, argc, argv, &status)) {
+		option_dump(config_options, &config);
 		if (!config.instance)
 			config.instance = service_instance();
 		if (run(&config, &err) < 0)

@@ -46,6 +46,7 @@ static void live(scene *play, char **argv)
 		argc++;
 	if (!service_start("umavez-test", "[options]", table, &config, argc, argv, &status))
 		exit(status);
+	option_dump(table, &config);
 	play();
 	option_done(table, &config);
 	exit(service_status());

@@ -19,7 +19,8 @@
 
 static struct world *world;
 
-/* Run with these words and nothing else; what it says on stderr must contain `said`. */
+/* Run with these words and nothing else; what it says on stderr must contain `said`. For a wrong
+ * configuration that is one plain line, and nothing comes before it. */
 static void expect_exit(const char *const *args, int status, const char *said)
 {
 	char *out = NULL, *err = NULL;
@@ -28,6 +29,11 @@ static void expect_exit(const char *const *args, int status, const char *said)
 	if (!strstr(err, said))
 		fprintf(stderr, "expected \"%s\" in: %s\n", said, err);
 	CHECK(strstr(err, said) != NULL);
+	if (status == 2) {
+		CHECK_STR(out, "");
+		CHECK(strncmp(err, "umavez-producer: ", 17) == 0);
+		CHECK(strchr(err, '\n') == err + strlen(err) - 1);
+	}
 	free(out);
 	free(err);
 }
@@ -58,6 +64,12 @@ static void what_is_wrong_is_named_at_start(void)
 	EXPECT_2("--google-audience", "--google-push-account", "x");
 	EXPECT_2("http", "--google-audience", "x", "--google-push-account", "y",
 	    "--google-jwks-url", "http://example.com/keys");
+	EXPECT_2(
+	    "--stripe-secret or --stripe-test-secret, --apple-bundle-id and --apple-app-id, or "
+	    "--google-audience and --google-push-account",
+	    "--listen", "127.0.0.1:0");
+	EXPECT_2("--admin-listen: \"here\" is not an address", "--admin-listen", "here");
+	EXPECT_2("database URL", "--database-url", "nonsense");
 	EXPECT_2("/nowhere", "--google-audience", "x", "--google-push-account", "y",
 	    "--google-jwks-file", "/nowhere");
 }
@@ -72,14 +84,17 @@ static void an_address_in_use_is_fatal(void)
 	CHECK(bind(fd, (struct sockaddr *)&taken, len) == 0 && listen(fd, 1) == 0);
 	CHECK(getsockname(fd, (struct sockaddr *)&taken, &len) == 0);
 	address = text_format("127.0.0.1:%d", ntohs(taken.sin_port));
-	expect_exit(
-	    (const char *const[]){"--listen", address, "--admin-listen", "127.0.0.1:0", NULL}, 1,
-	    "cannot listen on");
+	expect_exit((const char *const[]){"--listen", address, "--admin-listen", "127.0.0.1:0",
+			"--stripe-secret", "x", NULL},
+	    1, "cannot listen on");
+	expect_exit((const char *const[]){"--listen", "127.0.0.1:0", "--admin-listen", address,
+			"--stripe-secret", "x", NULL},
+	    1, address);
 	close(fd);
 	free(address);
 }
 
-/* A producer with no store at all, on addresses of its own. */
+/* A producer with no store but what is given, on addresses of its own. */
 static struct proc *start_bare(const char *const *more, char **ret_url)
 {
 	static int n;
@@ -115,12 +130,13 @@ static struct proc *start_bare(const char *const *more, char **ret_url)
 
 static void a_store_without_configuration_is_not_there(void)
 {
-	static const char *const paths[] = {
-	    "/webhooks/app-store", "/webhooks/google-play", "/webhooks/stripe"};
+	static const char *const paths[] = {"/webhooks/app-store", "/webhooks/google-play"};
+	static const char *const stripe[] = {"--stripe-secret", "x", NULL};
 	char *url;
-	struct proc *p = start_bare(NULL, &url);
+	struct proc *p = start_bare(stripe, &url);
 
-	for (int i = 0; i < 3; i++) {
+	CHECK(proc_await_log(p, "routes=/webhooks/stripe", 10000));
+	for (int i = 0; i < 2; i++) {
 		char *full = text_format("%s%s", url, paths[i]);
 		struct http_answer answer;
 		http_request("POST", full, NULL, "{}", 2, 5000, &answer);
@@ -295,8 +311,9 @@ static void another_schema_is_refused(void)
 	proc_kill(p, SIGKILL);
 	world_sql(world, "INSERT INTO intake.migration (version, name, checksum)"
 			 " VALUES (9999, 'future', 'x')");
-	expect_exit((const char *const[]){"--database-url", world_producer_url(world), "--listen",
-			"127.0.0.1:0", "--admin-listen", "127.0.0.1:0", NULL},
+	expect_exit(
+	    (const char *const[]){"--database-url", world_producer_url(world), "--listen",
+		"127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--stripe-secret", "x", NULL},
 	    3, "older than schema intake");
 	world_sql(world, "DELETE FROM intake.migration WHERE version = 9999");
 }
