@@ -1,0 +1,67 @@
+/* What a consumer says at its start, and by /readyz, when it cannot do its work. */
+#include "tests/consumer/stage.h"
+#include "tests/support/proc.h"
+
+#include <stdlib.h>
+
+/* The shards are let go when their leases expire, and a consumer without shards has nothing to do:
+ * that it is not ready is said by the leases alone. */
+static void leases_that_cannot_be_kept(void)
+{
+	struct stage *s = stage_open(1);
+	struct proc *p;
+
+	stage_add_many(s, 100, 1, 3);
+	p = stage_consumer(s, NULL, NULL);
+	CHECK(stage_await_effects(s, 3));
+	CHECK(proc_await_ready(p, STAGE_MS));
+	world_sql(s->w, "REVOKE UPDATE ON effects.shard_lease FROM umavez_consumer");
+	CHECK(proc_await_log(p, "shard left", STAGE_MS));
+	CHECK(stage_await_says(p, "/readyz", "shard_lease"));
+	CHECK(!proc_await_ready(p, 0));
+	CHECK(proc_log_has(p, "leases cannot be kept"));
+
+	world_sql(s->w, "GRANT UPDATE ON effects.shard_lease TO umavez_consumer");
+	CHECK(proc_await_ready(p, STAGE_MS));
+	CHECK(proc_log_has(p, "leases are kept again"));
+	stage_add_many(s, 200, 4, 6);
+	CHECK(stage_await_effects(s, 6));
+	stage_check_effects(s, 6);
+	stage_close(s);
+}
+
+static void expect_refusal(struct world *w, const char *option, const char *value, const char *said)
+{
+	const char *const args[] = {option, value, "--admin-listen", "127.0.0.1:0", NULL};
+	char *out = NULL, *err = NULL;
+
+	CHECK_INT(world_run_all(w, "umavez-consumer", args, NULL, &out, &err), 2);
+	CHECK_STR(out, "");
+	CHECK_STR(err, said);
+	free(out);
+	free(err);
+}
+
+static void refused_at_start(void)
+{
+	struct world *w = world_open(0);
+
+	expect_refusal(w, "--database-url", "nonsense",
+	    "umavez-consumer: --database-url: database URL: not a PostgreSQL URL "
+	    "(postgresql://user@host:port/database)\n");
+	expect_refusal(
+	    w, "--retry-min", "2min", "umavez-consumer: --retry-min is longer than --retry-max\n");
+	expect_refusal(
+	    w, "--block", "1ms", "umavez-consumer: --block: out of range (10ms to 10s)\n");
+	world_close(w);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
+	    {"a wrong configuration is one plain line", refused_at_start},
+	    {NULL, NULL},
+	};
+	return check_main("consumer ready", checks, argc, argv);
+}

@@ -1,0 +1,82 @@
+/* What a relay says at its start, and by /readyz, when it cannot do its work. */
+#include "tests/relay/stack.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct readiness {
+	struct proc *relay;
+	const char *reason;
+};
+
+static bool is_not_ready(void *ctx)
+{
+	const struct readiness *wanted = ctx;
+	int status;
+	char *body = stack_readyz(wanted->relay, &status);
+	bool is = status == 503 && strstr(body, wanted->reason) != NULL;
+
+	free(body);
+	return is;
+}
+
+/* The shards are let go when their leases expire, and a relay without shards has nothing to do:
+ * that it is not ready is said by the leases alone. */
+static void leases_that_cannot_be_kept(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	stack_emit(w, "a", 5);
+	stack_check(w, 0);
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	world_sql(w, "REVOKE UPDATE ON intake.shard_lease FROM umavez_relay");
+	CHECK(proc_await_log(relay, "shard left", WAIT_MS));
+	CHECK(await(is_not_ready, &(struct readiness){relay, "shard_lease"}, WAIT_MS));
+	CHECK(proc_log_has(relay, "leases cannot be kept"));
+
+	world_sql(w, "GRANT UPDATE ON intake.shard_lease TO umavez_relay");
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	CHECK(proc_log_has(relay, "leases are kept again"));
+	stack_emit(w, "b", 5);
+	stack_check(w, 0);
+	world_close(w);
+}
+
+static void expect_refusal(struct world *w, const char *option, const char *value, const char *said)
+{
+	const char *const args[] = {option, value, "--admin-listen", "127.0.0.1:0", NULL};
+	char *out = NULL, *err = NULL;
+
+	CHECK_INT(world_run_all(w, "umavez-relay", args, NULL, &out, &err), 2);
+	CHECK_STR(out, "");
+	CHECK_STR(err, said);
+	free(out);
+	free(err);
+}
+
+static void refused_at_start(void)
+{
+	struct world *w = world_open(0);
+
+	expect_refusal(w, "--database-url", "nonsense",
+	    "umavez-relay: --database-url: database URL: not a PostgreSQL URL "
+	    "(postgresql://user@host:port/database)\n");
+	expect_refusal(w, "--redis-url", "http://x",
+	    "umavez-relay: --redis-url: Redis URL: bad scheme "
+	    "(redis://[user:password@]host:port/db or "
+	    "unix:///path?db=n)\n");
+	expect_refusal(
+	    w, "--append-batch", "0", "umavez-relay: --append-batch: out of range (1 to 100000)\n");
+	world_close(w);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
+	    {"a wrong configuration is one plain line", refused_at_start},
+	    {NULL, NULL},
+	};
+	return check_main("relay ready", checks, argc, argv);
+}
