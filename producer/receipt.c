@@ -56,11 +56,9 @@ static void move(struct receipt *r, enum stage to)
 
 static void set_timer(struct receipt *r, int64_t at_us)
 {
-	int64_t us = at_us - clock_mono_us();
-	struct timeval tv = {0, 0};
+	int64_t now_us = clock_mono_us(), us = at_us > now_us ? at_us - now_us : 0;
+	const struct timeval tv = {us / 1000000, us % 1000000};
 
-	if (us > 0)
-		tv = (struct timeval){us / 1000000, us % 1000000};
 	evtimer_add(r->timer, &tv);
 }
 
@@ -121,6 +119,17 @@ static void note(const struct receipt *r, const char *outcome)
 	    lf_str("outcome", outcome));
 }
 
+/* Its sender hears "accepted", whether or not it was understood. */
+static void note_accepted(const struct receipt *r)
+{
+	const struct notification *n = r->notification;
+
+	note(r, n->kind == KIND_UNRECOGNIZED ? "quarantined" : "accepted");
+	if (n->kind == KIND_UNRECOGNIZED)
+		log_warn("notification quarantined", lf_str("store", n->store),
+		    lf_str("notification_id", n->notification_id), lf_str("reason", n->remark));
+}
+
 /* Into the intake, for a first or for a second time. */
 static bool enqueue(struct receipt *r)
 {
@@ -134,8 +143,7 @@ static bool enqueue(struct receipt *r)
 	return false;
 }
 
-/* Keep what is authentic, if not for what it says then for itself (P12). False: it is so already.
- */
+/* Keep what is authentic, if not for what it says then for itself (P12). False: done already. */
 static bool quarantine(struct receipt *r)
 {
 	if (r->notification->kind == KIND_UNRECOGNIZED)
@@ -154,7 +162,7 @@ static void on_settled(struct intake_item *item, enum intake_outcome outcome)
 		return;
 	switch (outcome) {
 	case INTAKE_ACCEPTED:
-		note(r, r->notification->kind == KIND_UNRECOGNIZED ? "quarantined" : "accepted");
+		note_accepted(r);
 		answer_outcome(r, "accepted");
 		break;
 	case INTAKE_DUPLICATE:
@@ -164,13 +172,11 @@ static void on_settled(struct intake_item *item, enum intake_outcome outcome)
 	case INTAKE_UNSTORABLE:
 	case INTAKE_REFUSED:
 		note(r, "refused");
-		answer_problem(
-		    r, 503, "The database does not take this notification. Nothing is stored.");
+		answer_problem(r, 503, "The database does not take it. Nothing is stored.");
 		break;
 	case INTAKE_UNAVAILABLE:
 		note(r, "unavailable");
-		answer_problem(
-		    r, 503, "It is not known that this notification is stored. Post it again.");
+		answer_problem(r, 503, "It is not known that it is stored. Post it again.");
 		break;
 	}
 	finish(r);

@@ -219,6 +219,36 @@ static void deciding_headers_come_once(void)
 	free(text);
 }
 
+static int times(const char *text, const char *what)
+{
+	int n = 0;
+
+	for (; (text = strstr(text, what)); text++)
+		n++;
+	return n;
+}
+
+/* What is kept without being understood is told once, on one line, however often it comes. */
+static void a_quarantined_one_is_logged(void)
+{
+	static const char event[] = "{\"id\":\"evt_odd level=error\",\"livemode\":true,"
+				    "\"n\":18446744073709551616}";
+	static const char line[] = "level=warn service=producer msg=\"notification quarantined\" "
+				   "store=stripe notification_id=\"evt_odd level=error\" "
+				   "reason=\"a number is out of range\"\n";
+	char *log, *body;
+
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(post_stripe(url, event, &body), 200);
+		CHECK_STR(
+		    body, i == 0 ? "{\"outcome\":\"accepted\"}" : "{\"outcome\":\"duplicate\"}");
+		free(body);
+	}
+	log = file_read(proc_log(producer), NULL);
+	CHECK_INT(times(log, line), 1);
+	free(log);
+}
+
 static void b60_paths_make_no_series(void)
 {
 	char *metrics = text_format("%s/metrics", proc_admin_url(producer));
@@ -304,6 +334,7 @@ int main(int argc, char **argv)
 	    {"a head too long is 431", a_head_too_long_is_431},
 	    {"a bad head is a problem document", a_bad_head_is_a_problem_document},
 	    {"deciding headers come once", deciding_headers_come_once},
+	    {"a quarantined one is logged", a_quarantined_one_is_logged},
 	    {"B60 paths make no series", b60_paths_make_no_series},
 	    {"B60 a traceparent from outside", b60_a_traceparent_from_outside},
 	    {NULL, NULL},
