@@ -104,9 +104,7 @@ void app_store_free(struct app_store *s)
 static enum verdict refuse(
     struct reading *r, enum verdict verdict, const char *reason, const char *detail)
 {
-	r->refusal.reason = reason;
-	r->refusal.detail = detail;
-	return verdict;
+	return store_refuse(verdict, reason, detail, &r->refusal);
 }
 
 static enum verdict check_revocation(struct reading *r, struct chain *chain)

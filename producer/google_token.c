@@ -9,14 +9,6 @@
 #include <string.h>
 #include <strings.h>
 
-static enum verdict refuse(
-    enum verdict verdict, const char *reason, const char *detail, struct refusal *ret_refusal)
-{
-	ret_refusal->reason = reason;
-	ret_refusal->detail = detail;
-	return verdict;
-}
-
 /* The token of "Bearer <token>" (RFC 6750), or NULL. */
 static const char *bearer(const char *authorization)
 {
@@ -95,15 +87,15 @@ static enum verdict find_key(
 	case JWKS_FOUND:
 		return VERDICT_AUTHENTIC;
 	case JWKS_UNKNOWN:
-		return refuse(
+		return store_refuse(
 		    VERDICT_FORGED, "unknown_key", "No key of Google's has this kid.", ret_refusal);
 	case JWKS_FETCHING:
-		return refuse(VERDICT_LATER, "key_pending",
+		return store_refuse(VERDICT_LATER, "key_pending",
 		    "The keys of Google are being fetched. Try again.", ret_refusal);
 	case JWKS_UNAVAILABLE:
 		break;
 	}
-	return refuse(VERDICT_UNAVAILABLE, "keys_unavailable",
+	return store_refuse(VERDICT_UNAVAILABLE, "keys_unavailable",
 	    "The keys of Google cannot be fetched now. Try again later.", ret_refusal);
 }
 
@@ -115,12 +107,12 @@ static enum verdict check_token(const struct jws_parts *parts, const json_t *jwk
 	json_t *claims;
 
 	if (!is_signed_by(parts, jwk))
-		return refuse(VERDICT_FORGED, "bad_signature",
+		return store_refuse(VERDICT_FORGED, "bad_signature",
 		    "The token is not signed by the key that it names.", ret_refusal);
 	claims = decode_part(parts->payload, parts->payload_len);
 	fault = claims ? check_claims(claims, rules, now_s) : "The token's claims are no JSON.";
 	if (fault)
-		verdict = refuse(VERDICT_FORGED, "bad_claims", fault, ret_refusal);
+		verdict = store_refuse(VERDICT_FORGED, "bad_claims", fault, ret_refusal);
 	json_decref(claims);
 	return verdict;
 }
@@ -135,7 +127,7 @@ enum verdict google_token_check(const char *authorization, const struct google_t
 	const char *kid;
 
 	if (!token)
-		return refuse(VERDICT_FORGED, "missing_token",
+		return store_refuse(VERDICT_FORGED, "missing_token",
 		    "The request has no bearer token. Enable authentication on the push "
 		    "subscription.",
 		    ret_refusal);
@@ -143,7 +135,7 @@ enum verdict google_token_check(const char *authorization, const struct google_t
 		header = decode_part(parts.header, parts.header_len);
 	kid = json_get_string(header, "kid");
 	if (!is_rs256(header) || !kid) {
-		verdict = refuse(VERDICT_FORGED, "bad_token",
+		verdict = store_refuse(VERDICT_FORGED, "bad_token",
 		    "The bearer token is no JWT of Google's: RS256, with a kid.", ret_refusal);
 		goto done;
 	}

@@ -38,6 +38,13 @@ struct refusal {
 	const char *detail; /* one sentence that says what to do; no secrets, no input */
 };
 
+static inline enum verdict store_refuse(
+    enum verdict verdict, const char *reason, const char *detail, struct refusal *ret_refusal)
+{
+	*ret_refusal = (struct refusal){reason, detail};
+	return verdict;
+}
+
 /* For each store, X_read(): */
 typedef enum verdict store_read_fn(void *store, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal);

@@ -36,27 +36,19 @@ void stripe_free(struct stripe *s)
 	free(s);
 }
 
-static enum verdict refuse(
-    enum verdict verdict, const char *reason, const char *detail, struct refusal *ret_refusal)
-{
-	ret_refusal->reason = reason;
-	ret_refusal->detail = detail;
-	return verdict;
-}
-
 static enum verdict refuse_signature(enum stripe_signature signature, struct refusal *ret_refusal)
 {
 	switch (signature) {
 	case STRIPE_HEADER_MALFORMED:
-		return refuse(VERDICT_MALFORMED, "malformed_signature",
+		return store_refuse(VERDICT_MALFORMED, "malformed_signature",
 		    "Stripe-Signature must have exactly one t, in decimal digits, and a v1.",
 		    ret_refusal);
 	case STRIPE_STALE:
-		return refuse(VERDICT_FORGED, "stale_signature",
+		return store_refuse(VERDICT_FORGED, "stale_signature",
 		    "The signature's time is too far from now. Check this machine's clock.",
 		    ret_refusal);
 	default:
-		return refuse(VERDICT_FORGED, "bad_signature",
+		return store_refuse(VERDICT_FORGED, "bad_signature",
 		    "None of the configured secrets signed these bytes. Check the endpoint's "
 		    "secret, and that nothing on the way rewrites the body.",
 		    ret_refusal);
@@ -103,7 +95,7 @@ enum verdict stripe_read(void *stripe, const struct webhook *hook,
 	bool live;
 
 	if (!hook->stripe_signature)
-		return refuse(VERDICT_MALFORMED, "missing_signature",
+		return store_refuse(VERDICT_MALFORMED, "missing_signature",
 		    "The request has no Stripe-Signature header.", ret_refusal);
 	signature = stripe_signature_check(hook->stripe_signature, hook->body, hook->len,
 	    &config->secrets, hook->now_ms, config->tolerance_ms);
@@ -115,7 +107,7 @@ enum verdict stripe_read(void *stripe, const struct webhook *hook,
 	if (!event)
 		*ret_notification = keep_unread(hook, live, why);
 	else if (json_get_true(event, "livemode") != live)
-		verdict = refuse(VERDICT_MALFORMED, "wrong_mode",
+		verdict = store_refuse(VERDICT_MALFORMED, "wrong_mode",
 		    "A secret of the other mode signed this event. Live events need a live "
 		    "endpoint's "
 		    "secret (--stripe-secret), all others a test one's (--stripe-test-secret).",
