@@ -4,6 +4,7 @@
 #include "tests/support/http.h"
 
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,54 @@ char *stack_last_id(struct world *w, unsigned shard)
 	return id ? id : text_format("0-0");
 }
 
+int64_t stack_length(struct world *w)
+{
+	return stack_redis_int(w, "XLEN " STREAM);
+}
+
+int64_t stack_read_group(struct world *w, const char *group, int n, int64_t n_ack)
+{
+	redisContext *redis = world_redis(w);
+	redisReply *reply =
+	    redisCommand(redis, "XREADGROUP GROUP %s me COUNT %d STREAMS " STREAM " >", group, n);
+	int64_t got = 0;
+
+	if (reply && reply->type == REDIS_REPLY_ARRAY) {
+		const redisReply *entries = reply->element[0]->element[1];
+
+		got = (int64_t)entries->elements;
+		for (int64_t i = 0; i < got && i < n_ack; i++)
+			freeReplyObject(redisCommand(redis, "XACK " STREAM " %s %s", group,
+			    entries->element[i]->element[0]->str));
+	}
+	freeReplyObject(reply);
+	redisFree(redis);
+	return got;
+}
+
+struct length_wanted {
+	struct world *w;
+	int64_t length;
+};
+
+static bool has_length(void *ctx)
+{
+	const struct length_wanted *wanted = ctx;
+
+	return stack_length(wanted->w) == wanted->length;
+}
+
+bool stack_await_length(struct world *w, int64_t n)
+{
+	struct length_wanted wanted = {w, n};
+
+	if (await(has_length, &wanted, WAIT_MS))
+		return true;
+	fprintf(stderr, "the stream has %lld entries, wanted %lld\n", (long long)stack_length(w),
+	    (long long)n);
+	return false;
+}
+
 double stack_metric(struct proc *relay, const char *series)
 {
 	char *url = text_format("%s/metrics", proc_admin_url(relay));
@@ -139,6 +188,15 @@ double stack_metric(struct proc *relay, const char *series)
 	}
 	http_answer_done(&answer);
 	free(url);
+	return value;
+}
+
+double stack_shard_metric(struct proc *relay, const char *name)
+{
+	char *series = text_format("umavez_%s{shard=\"0\"}", name);
+	double value = stack_metric(relay, series);
+
+	free(series);
 	return value;
 }
 

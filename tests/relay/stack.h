@@ -10,6 +10,7 @@
 #include "tests/support/world.h"
 
 #define WAIT_MS 30000
+#define STREAM "umavez:purchases:{0}" /* of shard 0 */
 
 /* Migrated, with the witness; the tests' own role may emit as "app". */
 struct world *stack_open(unsigned shards);
@@ -34,8 +35,16 @@ char *stack_redis_text(struct world *w, const char *fmt, ...); /* malloc'd; NULL
 /* last-generated-id of a shard's stream; malloc'd. */
 char *stack_last_id(struct world *w, unsigned shard);
 
+/* How many entries the stream of shard 0 has. */
+int64_t stack_length(struct world *w);
+bool stack_await_length(struct world *w, int64_t n);
+
+/* Read at most n new entries as a group does, and acknowledge the first n_ack. Returns how many. */
+int64_t stack_read_group(struct world *w, const char *group, int n, int64_t n_ack);
+
 /* A metric of the relay: the first line that begins with this; -1: there is none. */
 double stack_metric(struct proc *relay, const char *series);
+double stack_shard_metric(struct proc *relay, const char *name); /* umavez_<name>, shard 0 */
 bool stack_await_metric(
     struct proc *relay, const char *series, double at_least, int64_t timeout_ms);
 

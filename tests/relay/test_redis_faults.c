@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STREAM "umavez:purchases:{0}"
-
 static void remember_stream(struct world *w)
 {
 	witness_streams(w);
