@@ -127,10 +127,18 @@ done:
 	return rc;
 }
 
+int pg_run_params(PGconn *conn, const char *sql, const struct pg_params *params, PGresult **ret_res,
+    struct err *err)
+{
+	return conclude(conn, pg_io_statement(conn, sql, params), ret_res, err);
+}
+
 int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
     PGresult **ret_res, struct err *err)
 {
-	return conclude(conn, pg_io_statement(conn, sql, n_params, params), ret_res, err);
+	const struct pg_params p = {.n = n_params, .values = params};
+
+	return pg_run_params(conn, sql, &p, ret_res, err);
 }
 
 int pg_exec(PGconn *conn, const char *sql, struct err *err)

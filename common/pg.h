@@ -82,21 +82,23 @@ int pg_error_at_start(struct err *err);
 int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
     PGresult **ret_res, struct err *err) warn_unused;
 
+/* The same with parameters as PQexecParams() takes them; borrowed for the call. */
+struct pg_params {
+	int n;
+	const char *const *values;
+	const int *lens, *formats; /* NULL: all are text */
+};
+int pg_run_params(PGconn *conn, const char *sql, const struct pg_params *params, PGresult **ret_res,
+    struct err *err) warn_unused;
+
 /* One or more statements without parameters, by the simple protocol. */
 int pg_exec(PGconn *conn, const char *sql, struct err *err) warn_unused;
 
-/* The same for a statement prepared on this connection. types: Oids, 0 where the statement says it.
+/* A statement prepared on this connection. types: Oids, 0 where the statement says it.
  */
 int pg_prepare(PGconn *conn, const char *name, const char *sql, int n_types, const Oid *types,
     struct err *err) warn_unused;
 
-/* As PQexecPrepared() takes them; borrowed for the call. */
-struct pg_params {
-	int n;
-	const char *const *values;
-	const int *lens;
-	const int *formats;
-};
 int pg_run_prepared(PGconn *conn, const char *name, const struct pg_params *params,
     PGresult **ret_res, struct err *err) warn_unused;
 

@@ -166,12 +166,14 @@ PGresult *pg_io_query(PGconn *conn, const char *sql)
 	return finish(conn, PQsendQuery(conn, sql), deadline_us);
 }
 
-PGresult *pg_io_statement(PGconn *conn, const char *sql, int n_params, const char *const *params)
+PGresult *pg_io_statement(PGconn *conn, const char *sql, const struct pg_params *params)
 {
 	int64_t deadline_us = begin(conn);
 
-	return finish(
-	    conn, PQsendQueryParams(conn, sql, n_params, NULL, params, NULL, NULL, 0), deadline_us);
+	return finish(conn,
+	    PQsendQueryParams(
+		conn, sql, params->n, NULL, params->values, params->lens, params->formats, 0),
+	    deadline_us);
 }
 
 PGresult *pg_io_prepare(

@@ -35,7 +35,7 @@ bool pg_io_wait(PGconn *conn, short events, int64_t deadline_us);
  * come before the commit.  Past its deadline the connection is shut down.  Free with PQclear().
  */
 PGresult *pg_io_query(PGconn *conn, const char *sql);
-PGresult *pg_io_statement(PGconn *conn, const char *sql, int n_params, const char *const *params);
+PGresult *pg_io_statement(PGconn *conn, const char *sql, const struct pg_params *params);
 PGresult *pg_io_prepare(
     PGconn *conn, const char *name, const char *sql, int n_types, const Oid *types);
 PGresult *pg_io_prepared(PGconn *conn, const char *name, const struct pg_params *params);

@@ -12,7 +12,7 @@ struct inbox_options;
 
 enum { APPLY_COLUMNS = 7, APPLY_PARAMS = 14 };
 
-/* values, lengths and formats are for PQexecParams(). */
+/* values, lengths and formats are for pg_run_params(). */
 struct apply_params {
 	const char *values[APPLY_PARAMS];
 	int lengths[APPLY_PARAMS];

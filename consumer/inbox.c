@@ -122,16 +122,13 @@ static int run_apply(struct inbox *b, struct stream_id from, const struct batch 
     struct inbox_outcome *ret, struct err *err)
 {
 	struct apply_params p;
-	PGresult *res;
+	const struct pg_params params = {APPLY_PARAMS, p.values, p.lengths, p.formats};
+	PGresult *res = NULL;
 	int rc = -1;
 
 	apply_params_init(&p, b->options, b->shard_text, from, batch);
-	res = PQexecParams(
-	    b->conn, consumer_sql_apply_sql, APPLY_PARAMS, NULL, p.values, p.lengths, p.formats, 0);
-	if (PQresultStatus(res) != PGRES_TUPLES_OK) {
-		pg_error(b->conn, res, err);
+	if (pg_run_params(b->conn, consumer_sql_apply_sql, &params, &res, err) < 0)
 		goto done;
-	}
 	ret->moved = pg_text(res, 0, "applied") != NULL;
 	ret->applied = (size_t)pg_int(res, 0, "applied");
 	rc = 0;
@@ -193,31 +190,11 @@ int inbox_apply(struct inbox *b, struct stream_id from, const struct batch *batc
 	return 0;
 }
 
-/* Nobody's fault: these may come at any time to any statement. */
-static bool is_transient(const char *sqlstate)
-{
-	static const char *const classes[] = {
-	    "08",    /* connection exception */
-	    "40",    /* serialization failure, deadlock */
-	    "53",    /* insufficient resources */
-	    "57",    /* timeout, shutdown */
-	    "58",    /* system error */
-	    "25006", /* read-only server */
-	    "25P03", /* idle in transaction for too long */
-	    "55P03", /* lock timeout */
-	};
-
-	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++)
-		if (strncmp(sqlstate, classes[i], strlen(classes[i])) == 0)
-			return true;
-	return false;
-}
-
 enum failure_kind inbox_failure(const struct inbox *b, const struct err *err)
 {
 	if (PQstatus(b->conn) != CONNECTION_OK)
 		return b->handler_ran ? FAILURE_LOST : FAILURE_TRANSIENT;
-	if (!b->handler_ran || !*err->sqlstate || is_transient(err->sqlstate))
+	if (!b->handler_ran || pg_sqlstate_is_transient(err->sqlstate))
 		return FAILURE_TRANSIENT;
 	return FAILURE_HANDLER;
 }
