@@ -72,12 +72,12 @@ static void serve_metrics(struct admin *a, struct evhttp_request *req)
 
 static void serve_ready(struct admin *a, struct evhttp_request *req)
 {
-	char reason[REASON_SIZE] = "not ready";
+	char reason[REASON_SIZE] = "";
 
 	if (a->ready(a->ctx, reason, sizeof(reason)))
-		answer_line(req, HTTP_OK, "ok");
+		answer_line(req, HTTP_OK, *reason ? reason : "ok");
 	else
-		answer_line(req, HTTP_SERVUNAVAIL, reason);
+		answer_line(req, HTTP_SERVUNAVAIL, *reason ? reason : "not ready");
 }
 
 static void serve(struct evhttp_request *req, void *arg)

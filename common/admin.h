@@ -15,7 +15,8 @@
 struct admin;
 struct metrics;
 
-/* Called on the admin thread: is the service making progress? reason is for a false answer. */
+/* Called on the admin thread: is the service making progress? reason is why not, or what
+ * else should be known; left alone, the answer is "ok" or "not ready". */
 typedef bool admin_ready_fn(void *ctx, char *reason, size_t reason_size);
 
 /* endpoint as option_endpoint() takes it; metrics and ctx are borrowed until admin_close(). */

@@ -33,6 +33,11 @@ const char *const failpoint_names[] = {
     "consumer.before_commit",
     "consumer.after_commit",
     "consumer.after_bookmark",
+    "consumer.after_start",
+    "consumer.before_park",
+    "consumer.after_park",
+    "consumer.before_release",
+    "consumer.after_release",
     NULL,
 };
 

@@ -23,6 +23,7 @@ struct config {
 	int64_t lease_ms;
 	int64_t retry_min_ms;
 	int64_t retry_max_ms;
+	int64_t max_attempts;
 	bool lease_off;
 	int log_level;
 	int log_format;

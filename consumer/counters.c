@@ -12,9 +12,30 @@ static struct metric *outcome(struct metrics *m, const char *consumer, const cha
 	const char *values[] = {consumer, name};
 
 	return metric_series(metric_family(m, METRIC_COUNTER, "umavez_messages_total",
-				 "Messages read from the streams, by what became of them; failed "
-				 "counts attempts",
+				 "Messages read from the streams, by what became of them; failed: "
+				 "parked, and then given up",
 				 labels, NULL),
+	    values);
+}
+
+static struct metric *retry(struct metrics *m, const char *consumer, const char *name)
+{
+	static const char *const labels[] = {"consumer", "outcome", NULL};
+	const char *values[] = {consumer, name};
+
+	return metric_series(metric_family(m, METRIC_COUNTER, "umavez_retries_total",
+				 "Attempts at parked messages, by their outcome", labels, NULL),
+	    values);
+}
+
+static struct metric *dead_letters(struct metrics *m, const char *consumer)
+{
+	static const char *const labels[] = {"consumer", NULL};
+	const char *values[] = {consumer};
+
+	return metric_series(
+	    metric_family(m, METRIC_GAUGE, "umavez_dead_letters",
+		"Failed messages of the shards that this process works on", labels, NULL),
 	    values);
 }
 
@@ -28,7 +49,13 @@ void counters_init(struct counters *c, struct metrics *m, const char *consumer)
 	c->applied = outcome(m, consumer, "applied");
 	c->duplicate = outcome(m, consumer, "duplicate");
 	c->malformed = outcome(m, consumer, "malformed");
+	c->parked = outcome(m, consumer, "parked");
+	c->held = outcome(m, consumer, "held");
 	c->failed = outcome(m, consumer, "failed");
+	c->retry_applied = retry(m, consumer, "applied");
+	c->retry_failed = retry(m, consumer, "failed");
+	c->retry_discarded = retry(m, consumer, "discarded");
+	c->dead_letters = dead_letters(m, consumer);
 	c->end_to_end = metric_plain(m, METRIC_HISTOGRAM, "umavez_end_to_end_seconds",
 	    "From the notification's receipt to its committed effect", metric_latency_buckets);
 	c->apply = metric_plain(m, METRIC_HISTOGRAM, "umavez_apply_seconds",

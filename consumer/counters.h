@@ -10,9 +10,12 @@ struct metric;
 struct metrics;
 
 struct counters {
-	struct metric *applied, *duplicate, *malformed, *failed; /* umavez_messages_total */
-	struct metric *end_to_end; /* received by the producer to committed here, seconds */
-	struct metric *apply;      /* one batch's transaction, seconds */
+	/* umavez_messages_total */
+	struct metric *applied, *duplicate, *malformed, *parked, *held, *failed;
+	struct metric *retry_applied, *retry_failed, *retry_discarded; /* umavez_retries_total */
+	struct metric *dead_letters; /* failed, of the shards held here */
+	struct metric *end_to_end;   /* received by the producer to committed here, seconds */
+	struct metric *apply;        /* one batch's transaction, seconds */
 	struct metric *batch_size;
 	struct metric *resets;  /* the stream had lost its end */
 	struct metric *replays; /* the database had lost commits */

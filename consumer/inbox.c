@@ -1,4 +1,4 @@
-#include "consumer/inbox.h"
+#include "consumer/inbox_private.h"
 
 #include "common/failpoint.h"
 #include "common/memory.h"
@@ -15,14 +15,6 @@
 
 /* For one batch of handler calls. */
 #define STATEMENT_TIMEOUT_MS 60000
-
-struct inbox {
-	const struct inbox_options *options;
-	PGconn *conn;
-	unsigned shard;
-	char shard_text[12];
-	bool handler_ran; /* the last failure came while, or after, the handler ran */
-};
 
 int inbox_open(
     const struct inbox_options *options, unsigned shard, struct inbox **ret_inbox, struct err *err)
@@ -118,6 +110,26 @@ int inbox_move_cursor(
 	return 0;
 }
 
+int inbox_start(struct inbox *b, struct stream_id from, struct stream_id at, unsigned most,
+    unsigned *ret_starts, bool *ret_moved, struct err *err)
+{
+	char from_text[STREAM_ID_SIZE], at_text[STREAM_ID_SIZE], most_text[12];
+	const char *params[] = {b->options->consumer, b->shard_text,
+	    stream_id_format(from, from_text), stream_id_format(at, at_text), most_text};
+	PGresult *res = NULL;
+
+	b->handler_ran = false;
+	snprintf(most_text, sizeof(most_text), "%u", most);
+	if (pg_run(b->conn, consumer_sql_cursor_start_sql, 5, params, &res, err) < 0)
+		return -1;
+	*ret_moved = PQntuples(res) == 1;
+	if (*ret_moved)
+		*ret_starts = (unsigned)pg_int(res, 0, "starts");
+	PQclear(res);
+	/* Durable: that this message was started once more. A restart counts on. */
+	return FAILPOINT_ERR("consumer.after_start", err);
+}
+
 static int run_apply(struct inbox *b, struct stream_id from, const struct batch *batch,
     struct inbox_outcome *ret, struct err *err)
 {
@@ -131,6 +143,7 @@ static int run_apply(struct inbox *b, struct stream_id from, const struct batch 
 		goto done;
 	ret->moved = pg_text(res, 0, "applied") != NULL;
 	ret->applied = (size_t)pg_int(res, 0, "applied");
+	ret->held = (size_t)pg_int(res, 0, "held");
 	rc = 0;
 done:
 	PQclear(res);
@@ -162,13 +175,12 @@ static int apply_and_commit(struct inbox *b, struct stream_id from, const struct
 	return pg_commit(b->conn, err);
 }
 
-static void roll_back(struct inbox *b)
+void inbox_roll_back(struct inbox *b)
 {
 	struct err ignored = ERR_INIT;
 
 	if (PQtransactionStatus(b->conn) == PQTRANS_IDLE)
 		return;
-	/* If this fails too, the connection is broken, and closing it rolls back. */
 	if (pg_exec(b->conn, "ROLLBACK", &ignored) < 0)
 		return;
 }
@@ -180,7 +192,7 @@ int inbox_apply(struct inbox *b, struct stream_id from, const struct batch *batc
 
 	b->handler_ran = false;
 	if (apply_and_commit(b, from, batch, &outcome, err) < 0) {
-		roll_back(b);
+		inbox_roll_back(b);
 		return -1;
 	}
 	/* Durable: everything. A restart goes on behind the batch; only the bookmark is behind. */
@@ -193,7 +205,7 @@ int inbox_apply(struct inbox *b, struct stream_id from, const struct batch *batc
 enum failure_kind inbox_failure(const struct inbox *b, const struct err *err)
 {
 	if (PQstatus(b->conn) != CONNECTION_OK)
-		return b->handler_ran ? FAILURE_LOST : FAILURE_TRANSIENT;
+		return b->handler_ran ? FAILURE_LOST : FAILURE_AWAY;
 	if (!b->handler_ran || pg_sqlstate_is_transient(err->sqlstate))
 		return FAILURE_TRANSIENT;
 	return FAILURE_HANDLER;

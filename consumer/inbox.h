@@ -41,8 +41,14 @@ int inbox_move_cursor(struct inbox *b, struct stream_id from, struct stream_id t
 
 struct inbox_outcome {
 	bool moved;     /* false: the cursor was not at `from`; nothing was written */
-	size_t applied; /* the rest of the batch had been applied before */
+	size_t applied; /* the rest of the batch is held, or had been applied or parked before */
+	size_t held;    /* parked now behind an earlier message of their subject */
 };
+
+/* Count a start of the entry at `at`, never further than `most` and one, in a transaction of its
+ * own. *ret_moved false: the cursor was not at `from`. */
+int inbox_start(struct inbox *b, struct stream_id from, struct stream_id at, unsigned most,
+    unsigned *ret_starts, bool *ret_moved, struct err *err) warn_unused;
 
 /*
  * Apply everything after `from` and move the cursor to batch->last.  After a failure the

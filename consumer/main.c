@@ -71,7 +71,7 @@ static struct shard_options shard_options(const struct consumer *c)
 	    .feed = {config->redis_url, config->name_space, config->consumer},
 	    .inbox = {config->database_url, config->consumer, c->instance, c->settings.handler,
 		config->lease_ms},
-	    .failure = {config->retry_min_ms, config->retry_max_ms},
+	    .failure = {config->retry_min_ms, config->retry_max_ms, (unsigned)config->max_attempts},
 	    .batch = config->batch,
 	    .block_ms = config->block_ms,
 	    .counters = &c->counters,

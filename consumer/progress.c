@@ -13,6 +13,7 @@
 
 struct shard_progress {
 	bool held;
+	int64_t failed;     /* messages */
 	int64_t ok_us;      /* when it last said that it works */
 	char why[WHY_SIZE]; /* "": it works */
 };
@@ -95,7 +96,16 @@ void progress_stuck(struct progress *p, unsigned shard, const char *why, ...)
 
 void progress_leave(struct progress *p, unsigned shard)
 {
+	progress_failed(p, shard, 0);
 	set(p, shard, false, "");
+}
+
+void progress_failed(struct progress *p, unsigned shard, int64_t n)
+{
+	pthread_mutex_lock(&p->lock);
+	assert(shard < p->n);
+	p->shards[shard].failed = n;
+	pthread_mutex_unlock(&p->lock);
 }
 
 static bool shard_ready(const struct progress *p, unsigned shard, char *reason, size_t size)
@@ -117,6 +127,17 @@ static bool shard_ready(const struct progress *p, unsigned shard, char *reason, 
 	return true;
 }
 
+static void tell_failed(const struct progress *p, char *reason, size_t size)
+{
+	int64_t failed = 0;
+
+	for (unsigned i = 0; i < p->n; i++)
+		failed += p->shards[i].failed;
+	if (failed > 0)
+		snprintf(reason, size, "ok; failed messages: %lld (see umavez dead-letter list)",
+		    (long long)failed);
+}
+
 bool progress_ready(void *progress, char *reason, size_t reason_size)
 {
 	struct progress *p = progress;
@@ -128,6 +149,8 @@ bool progress_ready(void *progress, char *reason, size_t reason_size)
 		snprintf(reason, reason_size, "%s", p->why);
 	for (unsigned i = 0; i < p->n && ready; i++)
 		ready = shard_ready(p, i, reason, reason_size);
+	if (ready)
+		tell_failed(p, reason, reason_size);
 	pthread_mutex_unlock(&p->lock);
 	return ready;
 }

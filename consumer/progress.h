@@ -31,7 +31,11 @@ void progress_stuck(struct progress *p, unsigned shard, const char *why, ...)
     __attribute__((format(printf, 3, 4)));
 void progress_leave(struct progress *p, unsigned shard);
 
-/* An admin_ready_fn: true if every shard held here works, also when there is none (a spare). */
+/* How many of its messages are failed: told, but no reason to be called unready. */
+void progress_failed(struct progress *p, unsigned shard, int64_t n);
+
+/* An admin_ready_fn: true if every shard held here works, also when there is none (a spare); the
+ * reason then tells of failed messages. */
 bool progress_ready(void *progress, char *reason, size_t reason_size);
 
 #endif

@@ -44,7 +44,7 @@ static int work(struct shard *s, struct err *err)
 			if (!ready)
 				continue;
 		}
-		if (shard_step(s, err) < 0)
+		if (shard_retry(s, err) < 0 || shard_step(s, err) < 0)
 			goto done;
 	}
 	/* Without this the successor's bookmark would only be set by its own first batch. */
@@ -75,6 +75,7 @@ static void init(struct shard *s, struct lease *lease, const struct shard_option
 	s->lease = lease;
 	s->n = lease_shard(lease);
 	s->place = LAG_UNKNOWN;
+	failure_took_over(&s->failure);
 	rng_seed_random(&s->rng);
 }
 
@@ -93,6 +94,7 @@ void shard_run(struct lease *lease, void *ctx)
 			rest(&s, &err);
 	}
 	metric_add(options->counters->leases_held, -1);
+	shard_retry_leave(&s);
 	progress_leave(options->progress, s.n);
 	/* Whoever holds the shard now reports its lag. */
 	metric_set(options->counters->lag_entries[s.n], 0);

@@ -10,6 +10,10 @@
 
 #include <stdbool.h>
 
+struct batch;
+struct event;
+struct parked;
+
 struct shard {
 	const struct shard_options *options;
 	struct lease *lease;
@@ -28,9 +32,11 @@ struct shard {
 	int64_t bookmark_us;  /* when it was set */
 
 	struct failure failure;
-	unsigned errors;          /* connections given up in a row */
-	struct stream_id failing; /* the message that failed last */
-	struct pace error_pace, failing_pace, foreign_pace, await_pace, alone_pace;
+	int64_t parked_us; /* when to look at what is parked */
+	int64_t failed;    /* dead letters, when last counted */
+	int64_t count_us;  /* when to count them again */
+	unsigned errors;   /* connections given up in a row */
+	struct pace error_pace, foreign_pace, await_pace, failure_pace;
 	uint64_t foreign; /* entries passed over since the last word about them */
 };
 
@@ -44,6 +50,20 @@ void shard_unsettle(struct shard *s);
 
 /* Read once and apply what came. After an error of a batch: wait as failure_next() says. */
 int shard_step(struct shard *s, struct err *err) warn_unused;
+
+/* Turn to the parked messages that are due, for a moment. */
+int shard_retry(struct shard *s, struct err *err) warn_unused;
+void shard_retry_soon(struct shard *s); /* something was parked */
+int64_t shard_retry_due_ms(const struct shard *s);
+void shard_retry_leave(struct shard *s); /* the next owner tells of the shard's dead letters */
+
+/* What the log says of failures; why is the handler's error. */
+void shard_tell_parked(const struct shard *s, const struct event *event,
+    const struct parking *parking, const struct err *why);
+void shard_tell_retried(const struct shard *s, const struct parked *p,
+    const struct parking *parking, const struct err *why);
+void shard_tell_plan(
+    struct shard *s, const struct batch *batch, struct failure_plan plan, const struct err *why);
 
 /* Reads and writes work: what failed before is over. */
 void shard_get_on(struct shard *s);

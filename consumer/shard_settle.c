@@ -42,7 +42,7 @@ static void adopt(struct shard *s, const struct standing *now, const struct stre
 	int64_t lag;
 
 	if (stream_id_compare(now->cursor, s->cursor) != 0) {
-		s->failure = (struct failure){.attempts = 0};
+		failure_elsewhere(&s->failure);
 		s->place = LAG_UNKNOWN;
 		s->cursor = now->cursor;
 	}

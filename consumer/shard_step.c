@@ -1,11 +1,13 @@
 #include "consumer/shard_private.h"
 
+#include "common/event.h"
 #include "common/failpoint.h"
 #include "common/lease.h"
 #include "common/log.h"
 #include "common/metric.h"
 #include "consumer/batch.h"
 #include "consumer/counters.h"
+#include "consumer/parked.h"
 #include "consumer/progress.h"
 
 #define BOOKMARK_INTERVAL_MS 100
@@ -35,12 +37,20 @@ static int64_t bookmark_due_ms(const struct shard *s)
 	return past_ms < BOOKMARK_INTERVAL_MS ? BOOKMARK_INTERVAL_MS - past_ms : 0;
 }
 
-/* Reads wait no longer than until the bookmark is due: an idle shard has told how far it is. */
+static int64_t lesser(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Reads wait no longer than until the bookmark is due, for an idle shard has told how far it is, or
+ * something parked. */
 static int64_t read_block_ms(const struct shard *s)
 {
-	int64_t due_ms = s->bookmark_behind ? bookmark_due_ms(s) + 1 : s->options->block_ms;
+	int64_t block_ms = lesser(s->options->block_ms, shard_retry_due_ms(s));
 
-	return due_ms < s->options->block_ms ? due_ms : s->options->block_ms;
+	if (s->bookmark_behind)
+		block_ms = lesser(block_ms, bookmark_due_ms(s));
+	return block_ms > 0 ? block_ms : 1;
 }
 
 static double age_seconds(int64_t wall_ms)
@@ -61,13 +71,14 @@ static void observe_end_to_end(const struct counters *c, const struct batch *bat
 			metric_observe(c->end_to_end, age_seconds(received_at));
 }
 
-static void count(const struct counters *c, const struct batch *batch, size_t applied)
+static void count(
+    const struct counters *c, const struct batch *batch, const struct inbox_outcome *outcome)
 {
-	metric_add(c->applied, (double)applied);
-	metric_add(c->duplicate, (double)(batch->n - applied));
-	metric_add(c->malformed, (double)batch->foreign);
+	metric_add(c->applied, (double)outcome->applied);
+	metric_add(c->held, (double)outcome->held);
+	metric_add(c->duplicate, (double)(batch->n - outcome->applied - outcome->held));
 	metric_observe(c->batch_size, (double)batch->n);
-	if (applied == batch->n)
+	if (outcome->applied == batch->n)
 		observe_end_to_end(c, batch);
 }
 
@@ -97,70 +108,60 @@ void shard_get_on(struct shard *s)
 	progress_ok(s->options->progress, s->n);
 }
 
-static void passed(struct shard *s, const struct batch *batch, size_t applied)
+/* The cursor is behind the batch now, whatever became of it. */
+static void passed(struct shard *s, const struct batch *batch)
 {
 	s->cursor = batch->last;
 	if (s->place != LAG_UNKNOWN)
 		s->place += (int64_t)(batch->n + batch->foreign);
 	s->bookmark_behind = true;
 	failure_over(&s->failure, s->cursor);
-	count(s->options->counters, batch, applied);
+	metric_add(s->options->counters->malformed, (double)batch->foreign);
 	tell_foreign(s, batch);
 	shard_get_on(s);
 }
 
-/* At once when a message begins to fail, then once a minute. */
-static void tell_failure(
-    struct shard *s, const struct event *event, struct failure_plan plan, const struct err *err)
+static void moved_by_another(struct shard *s)
 {
-	char id[STREAM_ID_SIZE];
-
-	progress_stuck(s->options->progress, s->n, "message %s/%s is not applied: %s",
-	    event->field[EVENT_SOURCE].s, event->field[EVENT_ID].s, err->message);
-	if (stream_id_compare(event->stream_id, s->failing) != 0) {
-		s->failing = event->stream_id;
-		s->failing_pace = (struct pace){0};
-	}
-	if (!pace_due(&s->failing_pace, clock_mono_us(), LOG_PACE_MS))
-		return;
-	LOG_AT(plan.action == FAILURE_MESSAGE_AGAIN ? LOG_ERROR : LOG_WARN,
-	    "message not applied, will try again", lf_int("shard", s->n),
-	    lf_str("stream_id", stream_id_format(event->stream_id, id)),
-	    lf_str("source", event->field[EVENT_SOURCE].s),
-	    lf_str("message_id", event->field[EVENT_ID].s), lf_int("attempt", plan.attempt),
-	    lf_int("retry_ms", plan.wait_ms), lf_str("sqlstate", err->sqlstate), lf_err(err),
-	    lf_end());
+	log_debug("the cursor was moved by another", lf_int("shard", s->n));
+	shard_unsettle(s);
+	shard_get_on(s);
 }
 
-static void tell_plan(
-    struct shard *s, const struct batch *batch, struct failure_plan plan, const struct err *err)
+/* Park the message that failed: the shard goes on behind it. */
+static int park(struct shard *s, const struct batch *batch, const struct parking *parking,
+    const struct err *why, struct err *err)
 {
-	if (batch->n == 1) {
-		if (plan.action == FAILURE_MESSAGE_AGAIN)
-			metric_add(s->options->counters->failed, 1);
-		tell_failure(s, &batch->events[0], plan, err);
-		return;
+	const struct counters *c = s->options->counters;
+	bool moved;
+
+	if (parked_add(s->inbox, s->cursor, batch, parking, why, &moved, err) < 0)
+		return err_wrap(err, "park %s/%s", batch->events[0].field[EVENT_SOURCE].s,
+		    batch->events[0].field[EVENT_ID].s);
+	if (!moved) {
+		moved_by_another(s);
+		return 0;
 	}
-	progress_stuck(s->options->progress, s->n, "%s", err->message);
-	if (!pace_due(&s->alone_pace, clock_mono_us(), LOG_PACE_MS))
-		return;
-	log_warn(plan.action == FAILURE_ONE_BY_ONE ? "batch not applied, going on one by one"
-						   : "batch not applied, will try again",
-	    lf_int("shard", s->n), lf_int("messages", (int64_t)batch->n),
-	    lf_int("attempt", plan.attempt), lf_str("sqlstate", err->sqlstate), lf_err(err));
+	metric_add(parking->state == PARKED_FAILED ? c->failed : c->parked, 1);
+	shard_tell_parked(s, &batch->events[0], parking, why);
+	shard_retry_soon(s);
+	passed(s, batch);
+	return 0;
 }
 
 /* Nothing of the batch is applied, or all of it (a COMMIT whose answer was lost): look again. */
 static int not_applied(
-    struct shard *s, const struct batch *batch, const struct err *cause, struct err *err)
+    struct shard *s, const struct batch *batch, const struct err *why, struct err *err)
 {
-	struct failure_plan plan = failure_next(&s->failure, inbox_failure(s->inbox, cause),
-	    batch->n, batch->last, &s->options->failure, &s->rng);
+	struct failure_plan plan = failure_next(&s->failure, inbox_failure(s->inbox, why), batch->n,
+	    batch->last, &s->options->failure, &s->rng);
 
-	tell_plan(s, batch, plan, cause);
+	if (plan.action == FAILURE_PARK)
+		return park(s, batch, &plan.parking, why, err);
+	shard_tell_plan(s, batch, plan, why);
 	shard_unsettle(s);
 	if (inbox_broken(s->inbox)) {
-		*err = *cause;
+		*err = *why;
 		err->kind = ERR_RETRY; /* whatever it said, it was this session's end only */
 		return -1;
 	}
@@ -170,22 +171,59 @@ static int not_applied(
 	return 0;
 }
 
+/* It was started as often as a message may be, and each time took its session or process along. */
+static int give_up(struct shard *s, const struct batch *batch, struct err *err)
+{
+	unsigned starts = s->options->failure.max_attempts;
+	const struct parking parking = {.state = PARKED_FAILED, .starts = starts};
+	struct err why = ERR_INIT;
+
+	err_set(
+	    &why, ERR_REJECT, "the consumer or its session ended during each of %u starts", starts);
+	return park(s, batch, &parking, &why, err);
+}
+
+/* *ret_go false: everything has been done about it. */
+static int count_start(struct shard *s, const struct batch *batch, bool *ret_go, struct err *err)
+{
+	const struct failure_policy *policy = &s->options->failure;
+	unsigned starts = 0;
+	bool moved;
+
+	*ret_go = true;
+	if (!failure_counts(&s->failure, batch->n))
+		return 0;
+	if (inbox_start(s->inbox, s->cursor, batch->events[0].stream_id, policy->max_attempts,
+		&starts, &moved, err) < 0)
+		return -1;
+	*ret_go = moved && failure_started(&s->failure, starts, policy);
+	if (!moved)
+		moved_by_another(s);
+	else if (!*ret_go)
+		return give_up(s, batch, err);
+	return 0;
+}
+
 static int apply(struct shard *s, const struct batch *batch, struct err *err)
 {
 	int64_t start_us = clock_mono_us();
-	struct err cause = ERR_INIT;
+	struct err why = ERR_INIT;
 	struct inbox_outcome outcome;
+	bool go;
 
-	if (inbox_apply(s->inbox, s->cursor, batch, &outcome, &cause) < 0)
-		return not_applied(s, batch, &cause, err);
+	if (count_start(s, batch, &go, err) < 0)
+		return -1;
+	if (!go)
+		return 0;
+	if (inbox_apply(s->inbox, s->cursor, batch, &outcome, &why) < 0)
+		return not_applied(s, batch, &why, err);
 	metric_observe(s->options->counters->apply, (double)(clock_mono_us() - start_us) / 1e6);
 	if (!outcome.moved) {
-		log_debug("the cursor was moved by another", lf_int("shard", s->n));
-		shard_unsettle(s);
-		shard_get_on(s);
+		moved_by_another(s);
 		return 0;
 	}
-	passed(s, batch, outcome.applied);
+	count(s->options->counters, batch, &outcome);
+	passed(s, batch);
 	return 0;
 }
 
@@ -208,7 +246,7 @@ int shard_step(struct shard *s, struct err *err)
 	/* Durable: what was before. A restart reads the same entries from the cursor. */
 	if (FAILPOINT_ERR("consumer.after_read", err) < 0)
 		goto done;
-	rc = apply(s, batch, err);
+	rc = failure_divides(&s->failure, batch->n, batch->last) ? 0 : apply(s, batch, err);
 done:
 	batch_free(batch);
 	return rc;

@@ -24,6 +24,7 @@ CREATE TABLE effects.inbox (
 	delivered_at timestamptz NOT NULL,
 	processed_at timestamptz NOT NULL DEFAULT clock_timestamp(),
 	instance     text NOT NULL,
+	discarded    text,
 	PRIMARY KEY (consumer, source, message_id)
 );
 COMMENT ON TABLE effects.inbox IS 'Every message applied, once a consumer (P9): inserted in the transaction of its effects; a collision means done already';
@@ -39,6 +40,7 @@ COMMENT ON COLUMN effects.inbox.published_at IS 'When the relay appended it';
 COMMENT ON COLUMN effects.inbox.delivered_at IS 'When the consumer had read it';
 COMMENT ON COLUMN effects.inbox.processed_at IS 'When it was applied';
 COMMENT ON COLUMN effects.inbox.instance IS 'By which process';
+COMMENT ON COLUMN effects.inbox.discarded IS 'Why an operator had it passed over, without effects; NULL: it was applied';
 
 CREATE TABLE effects.cursor (
 	consumer    text COLLATE "C" NOT NULL,
@@ -56,6 +58,54 @@ COMMENT ON COLUMN effects.cursor.stream_id IS 'The last entry applied; 0-0: none
 COMMENT ON COLUMN effects.cursor.starts_at IS 'The entry whose attempts starts counts';
 COMMENT ON COLUMN effects.cursor.starts IS 'Attempts begun at starts_at, committed before each';
 COMMENT ON COLUMN effects.cursor.purge_floor IS 'Inbox rows below this stream ID have been purged';
+
+CREATE TABLE effects.parked (
+	consumer     text COLLATE "C" NOT NULL,
+	source       text COLLATE "C" NOT NULL,
+	message_id   text COLLATE "C" NOT NULL,
+	subject      text COLLATE "C" NOT NULL,
+	shard        smallint NOT NULL,
+	place        bigint GENERATED ALWAYS AS IDENTITY (CACHE 1),
+	stream_id    text NOT NULL,
+	traceparent  text,
+	published_at timestamptz,
+	delivered_at timestamptz NOT NULL,
+	event        text NOT NULL,
+	state        text NOT NULL CHECK (state IN ('retrying', 'held', 'failed', 'retry', 'discard')),
+	starts       integer NOT NULL DEFAULT 0,
+	next_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+	error        text,
+	remark       text,
+	history      jsonb NOT NULL DEFAULT '[]',
+	first_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+	last_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+	PRIMARY KEY (consumer, source, message_id)
+) WITH (fillfactor = 70);
+-- By a hash, since a subject may be too long for an index.
+CREATE INDEX parked_subject ON effects.parked (consumer, shard, hashtextextended(subject, 0), place);
+CREATE INDEX parked_due ON effects.parked (consumer, shard, next_at)
+	WHERE state IN ('retrying', 'retry', 'discard');
+CREATE INDEX parked_failed ON effects.parked (consumer, shard) WHERE state = 'failed';
+COMMENT ON TABLE effects.parked IS 'Messages that could not be applied, and those of their subjects behind them: what has a row here is not applied from the stream (P11, P12)';
+COMMENT ON COLUMN effects.parked.consumer IS 'Who could not apply it';
+COMMENT ON COLUMN effects.parked.source IS 'CloudEvents source';
+COMMENT ON COLUMN effects.parked.message_id IS 'CloudEvents id';
+COMMENT ON COLUMN effects.parked.subject IS 'What it is about: in order within one';
+COMMENT ON COLUMN effects.parked.shard IS 'The stream that it came by: its owner is the only mover';
+COMMENT ON COLUMN effects.parked.place IS 'Stream order: drawn under the cursor''s row lock, when the cursor passes the message';
+COMMENT ON COLUMN effects.parked.stream_id IS 'The entry''s ID';
+COMMENT ON COLUMN effects.parked.traceparent IS 'W3C trace context';
+COMMENT ON COLUMN effects.parked.published_at IS 'When the relay appended it';
+COMMENT ON COLUMN effects.parked.delivered_at IS 'When the consumer had read it';
+COMMENT ON COLUMN effects.parked.event IS 'What the handler gets; text, so that what its cast to json refuses is kept too';
+COMMENT ON COLUMN effects.parked.state IS 'retrying: applied when due; held: waits for the first of its subject; failed: the dead letter; retry, discard: marked by an operator';
+COMMENT ON COLUMN effects.parked.starts IS 'Attempts begun, each counted in a commit of its own before it';
+COMMENT ON COLUMN effects.parked.next_at IS 'When its owner turns to it next, unless held or failed';
+COMMENT ON COLUMN effects.parked.error IS 'Of the last attempt; NULL: it has only been held';
+COMMENT ON COLUMN effects.parked.remark IS 'The operator''s reason';
+COMMENT ON COLUMN effects.parked.history IS 'The latest attempts and marks, oldest first';
+COMMENT ON COLUMN effects.parked.first_at IS 'When it was parked';
+COMMENT ON COLUMN effects.parked.last_at IS 'When an attempt last began or ended';
 
 CREATE TABLE effects.entitlement (
 	store             text COLLATE "C" NOT NULL,

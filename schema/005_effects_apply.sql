@@ -4,26 +4,35 @@
 --
 -- The cursor goes first: its row lock makes a second owner of the shard wait here, and its comparison
 -- then lets only one of them go on.  The inbox's primary key is the guarantee (P9).
--- NULL: the cursor was not at `from_id`; the caller rolls back and starts over.
+-- applied NULL: the cursor was not at `from_id`; the caller rolls back and starts over.
 CREATE FUNCTION effects.apply_batch(
 	for_consumer text, by_instance text, of_shard smallint, from_id text, to_id text,
 	handler regprocedure, stream_ids text[], sources text[], message_ids text[],
 	subjects text[], traceparents text[], published_ats timestamptz[],
-	read_at timestamptz, events text[])
-RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
+	read_at timestamptz, events text[], OUT applied bigint, OUT held bigint)
+LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+	waiting bigint[] := '{}';
 	fresh bigint[];
 BEGIN
 	UPDATE effects.cursor SET stream_id = to_id, starts_at = NULL, starts = 0
 	WHERE consumer = for_consumer AND shard = of_shard AND stream_id = from_id;
 	IF NOT FOUND THEN
-		RETURN NULL;
+		RETURN;
+	END IF;
+
+	held := 0;
+	IF EXISTS (SELECT FROM effects.parked WHERE consumer = for_consumer AND shard = of_shard) THEN
+		SELECT h.waiting, h.held INTO waiting, held
+		FROM effects.hold(for_consumer, of_shard, stream_ids, sources, message_ids, subjects,
+		    traceparents, published_ats, read_at, events) AS h;
 	END IF;
 
 	WITH given AS (
 		SELECT DISTINCT ON (source COLLATE "C", message_id COLLATE "C") *
 		FROM unnest(stream_ids, sources, message_ids, subjects, traceparents, published_ats)
 		    WITH ORDINALITY AS g(stream_id, source, message_id, subject, traceparent, published_at, n)
+		WHERE n <> ALL (waiting)
 		ORDER BY source COLLATE "C", message_id COLLATE "C", n
 	), inserted AS (
 		INSERT INTO effects.inbox (consumer, source, message_id, subject, shard, stream_id,
@@ -41,10 +50,10 @@ BEGIN
 	-- is the stream's.
 	EXECUTE format('SELECT count(%s(e::json)) FROM (SELECT e FROM unnest($1) WITH ORDINALITY AS g(e, n)'
 	    ' WHERE n = ANY ($2) ORDER BY n) AS o', handler::oid::regproc) USING events, fresh;
-	RETURN cardinality(fresh);
+	applied := cardinality(fresh);
 END
 $$;
-COMMENT ON FUNCTION effects.apply_batch IS 'Insert into the inbox, run the handler for what was new in stream order, move the cursor; the number of new messages, or NULL if the cursor had moved. Writes cursor, inbox, and what the handler writes';
+COMMENT ON FUNCTION effects.apply_batch IS 'Move the cursor, hold what waits for a parked message, insert the rest into the inbox, run the handler for what was new in stream order; how many were applied and held, or NULL if the cursor had moved. Writes cursor, parked, inbox, and what the handler writes';
 
 CREATE FUNCTION effects.ledger_kind(kind text)
 RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$

@@ -59,7 +59,8 @@ BEGIN
 		GRANT SELECT, INSERT, UPDATE ON effects.cursor, effects.shard_lease, effects.entitlement
 		    TO umavez_consumer;
 		GRANT SELECT, INSERT ON effects.inbox, effects.ledger TO umavez_consumer;
-		GRANT SELECT, INSERT, UPDATE, DELETE ON effects.instance TO umavez_consumer;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON effects.parked, effects.instance TO umavez_consumer;
+		GRANT EXECUTE ON FUNCTION effects.mark TO umavez_operator;
 		GRANT SELECT ON ALL TABLES IN SCHEMA effects TO umavez_operator;
 	END IF;
 END

@@ -10,6 +10,7 @@ const struct schema_file schema_files[] = {
     {3, "intake", "003_intake_ticks.sql", schema_003_intake_ticks_sql},
     {4, "effects", "004_effects_tables.sql", schema_004_effects_tables_sql},
     {5, "effects", "005_effects_apply.sql", schema_005_effects_apply_sql},
+    {6, "effects", "006_effects_park.sql", schema_006_effects_park_sql},
     {0, NULL, NULL, NULL},
 };
 

@@ -222,15 +222,46 @@ bool stage_await_effects(struct stage *s, int n)
 	return world_await_int(s->w, n, STAGE_MS, "SELECT count(*) FROM stage.log");
 }
 
-void stage_check_effects(struct stage *s, int n)
+static void check_effects(struct stage *s, int n, const char *in_order)
 {
 	CHECK_INT(world_int(s->w, "SELECT count(DISTINCT message_id) FROM stage.log"), n);
 	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), n);
-	CHECK_INT(world_int(s->w, "SELECT count(*) FROM (SELECT n < lag(n) OVER (PARTITION BY shard"
-				  " ORDER BY place) AS late FROM stage.log) AS l WHERE late"),
+	CHECK_INT(world_int(s->w,
+		      "SELECT count(*) FROM (SELECT n < lag(n) OVER (PARTITION BY %s"
+		      " ORDER BY place) AS late FROM stage.log) AS l WHERE late",
+		      in_order),
 	    0);
 	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log AS l JOIN effects.inbox AS i"
 				  " ON i.consumer = '" STAGE_CONSUMER "' AND i.source = 'app_store'"
 				  " AND i.message_id = l.message_id AND i.xid = l.xid"),
 	    n);
+}
+
+void stage_check_effects(struct stage *s, int n)
+{
+	check_effects(s, n, "shard");
+}
+
+void stage_check_by_subject(struct stage *s, int n)
+{
+	check_effects(s, n, "n % 5");
+}
+
+void stage_poison(struct stage *s, int n)
+{
+	world_sql(s->w, "INSERT INTO stage.poison VALUES (%d)", n);
+}
+
+void stage_heal(struct stage *s, int n)
+{
+	world_sql(s->w, "DELETE FROM stage.poison WHERE n = %d", n);
+}
+
+bool stage_await_parked(struct stage *s, const char *list)
+{
+	return world_await_int(s->w, 1, STAGE_MS,
+	    "SELECT (coalesce(string_agg(state || ' ' || message_id, ' ' ORDER BY place), '') = "
+	    "'%s')::int"
+	    " FROM effects.parked",
+	    list);
 }

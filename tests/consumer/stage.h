@@ -62,4 +62,14 @@ bool stage_await_effects(struct stage *s, int n);
  * its inbox row. */
 void stage_check_effects(struct stage *s, int n);
 
+/* The same, each subject in the order of its numbers. */
+void stage_check_by_subject(struct stage *s, int n);
+
+/* Make stage.apply() raise for message n, and no longer. */
+void stage_poison(struct stage *s, int n);
+void stage_heal(struct stage *s, int n);
+
+/* Wait until exactly this is parked, in the order of places: "failed m5 held m10". */
+bool stage_await_parked(struct stage *s, const char *list);
+
 #endif
