@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 const struct command commands[] = {
+    {"dead-letter", "Messages that could not be applied: list, show, retry, discard",
+	command_dead_letter},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
     {"status", "Show how far everything has got", command_status},
     {"trace", "Show the life of a notification, and where it is stuck", command_trace},

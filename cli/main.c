@@ -15,7 +15,7 @@ static void print_help(FILE *out)
 {
 	fputs("Usage: umavez COMMAND [OPTION]...\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-10s %s\n", c->name, c->summary);
+		fprintf(out, "  %-11s %s\n", c->name, c->summary);
 	fputs("\n`umavez COMMAND --help` tells the options of a command.\n", out);
 }
 

@@ -7,7 +7,7 @@
 
 enum { STATEMENT_MS = 60000, REDIS_MS = 5000 };
 
-static int open_schema(
+int sources_open_schema(
     const char *url, const char *command, const char *schema, PGconn **ret_conn, struct err *err)
 {
 	char name[64];
@@ -43,8 +43,8 @@ int sources_open(const struct sources_options *options, const char *command,
 
 	if (!effects_url)
 		effects_url = options->database_url;
-	if (open_schema(options->database_url, command, "intake", &s.intake, err) < 0 ||
-	    open_schema(effects_url, command, "effects", &s.effects, err) < 0)
+	if (sources_open_schema(options->database_url, command, "intake", &s.intake, err) < 0 ||
+	    sources_open_schema(effects_url, command, "effects", &s.effects, err) < 0)
 		goto done;
 	if (open_redis(options->redis_url, &s.redis, &s.redis_err) < 0)
 		s.redis = NULL;

@@ -49,6 +49,10 @@ int sources_open(const struct sources_options *options, const char *command,
     struct sources *ret_sources, struct err *err) warn_unused;
 void sources_close(struct sources *s);
 
+/* One session with one of the schemas, for `umavez <command>`. Close with PQfinish(). */
+int sources_open_schema(const char *url, const char *command, const char *schema, PGconn **ret_conn,
+    struct err *err) warn_unused;
+
 /* Do without Redis from now on: it failed. */
 void sources_lose_redis(struct sources *s, const struct err *why);
 

@@ -85,15 +85,7 @@ static int read_cursors(PGconn *effects, struct status *s, struct err *err)
 static int read_parked(PGconn *effects, struct status *s, struct err *err)
 {
 	PGresult *res = NULL;
-	bool there;
 
-	if (pg_run(effects, "SELECT to_regclass('effects.parked') IS NOT NULL AS there", 0, NULL,
-		&res, err) < 0)
-		return -1;
-	there = pg_bool(res, 0, "there");
-	PQclear(res);
-	if (!there)
-		return 0;
 	if (pg_run(effects, cli_sql_parked_sql, 0, NULL, &res, err) < 0)
 		return -1;
 	s->failed = pg_int(res, 0, "failed");

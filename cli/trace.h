@@ -54,6 +54,11 @@ struct trace_consumer {
 	struct stream_id stream_id; /* applied from this entry; and the rest with it: */
 	int64_t published_ms, delivered_ms, applied_ms;
 	char *instance, *xid;
+	char *discarded; /* applied without effects, and why; NULL: it took effect */
+	char *parked;    /* its state in effects.parked; NULL: it is not there; with it: */
+	char *error;
+	int64_t starts, parked_ms, next_ms;
+	char *ahead, *ahead_state, *ahead_error; /* of a held one: what it waits for */
 };
 
 struct trace {
@@ -92,6 +97,7 @@ enum trace_step_kind {
 	STEP_RETRYING,
 	STEP_HELD,
 	STEP_FAILED,
+	STEP_DISCARDED,
 };
 
 struct trace_step {
@@ -101,6 +107,10 @@ struct trace_step {
 	/* Borrowed from the trace; NULL, or 0-0: does not apply. */
 	const char *by, *consumer, *xid;
 	struct stream_id stream_id;
+	/* Of one that is parked: */
+	const char *error;
+	int64_t starts; /* 0: none, or not parked */
+	int64_t next_ms;
 };
 
 enum trace_outcome {
@@ -112,6 +122,7 @@ enum trace_outcome {
 	OUTCOME_QUARANTINED,
 	OUTCOME_UNPUBLISHED,
 	OUTCOME_MISSED, /* trimmed before any consumer began: none will apply it */
+	OUTCOME_DISCARDED,
 };
 
 struct trace_verdict {

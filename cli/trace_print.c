@@ -30,6 +30,11 @@ static json_t *json_step(const struct trace_step *s)
 		    json, "stream_id", json_string(stream_id_format(s->stream_id, id)));
 	if (s->xid)
 		json_object_set_new(json, "xid", json_string(s->xid));
+	if (s->starts > 0) {
+		json_object_set_new(json, "starts", json_integer(s->starts));
+		json_object_set_new(json, "error", print_json_text(s->error));
+		json_object_set_new(json, "next_at", json_time(s->next_ms));
+	}
 	return json;
 }
 
@@ -131,6 +136,7 @@ static void print_end(const struct printer *p, const struct trace *t, const stru
 	    [OUTCOME_QUARANTINED] = TINT_BAD,
 	    [OUTCOME_UNPUBLISHED] = TINT_WARN,
 	    [OUTCOME_MISSED] = TINT_WARN,
+	    [OUTCOME_DISCARDED] = TINT_WARN,
 	};
 
 	print_text(p, tints[v->outcome], "%s", trace_outcome_name(v->outcome));

@@ -11,16 +11,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void consumer_done(struct trace_consumer *c)
+{
+	char *const texts[] = {c->name, c->holder, c->instance, c->xid, c->discarded, c->parked,
+	    c->error, c->ahead, c->ahead_state, c->ahead_error};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		free(texts[i]);
+}
+
 void trace_done(struct trace *t)
 {
 	for (size_t i = 0; i < t->n_positions; i++)
 		free(t->positions[i].relay);
-	for (size_t i = 0; i < t->n_consumers; i++) {
-		free(t->consumers[i].name);
-		free(t->consumers[i].holder);
-		free(t->consumers[i].instance);
-		free(t->consumers[i].xid);
-	}
+	for (size_t i = 0; i < t->n_consumers; i++)
+		consumer_done(&t->consumers[i]);
 	char *const texts[] = {t->source, t->message_id, t->trace_id, t->kind, t->native_type,
 	    t->remark, t->type, t->xid, t->relay, t->stream_problem};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -136,6 +141,15 @@ static struct trace_consumer take_consumer(const PGresult *res, int row)
 	    .applied_ms = time_ms(res, row, "applied_ms"),
 	    .instance = text(res, row, "instance"),
 	    .xid = text(res, row, "xid"),
+	    .discarded = text(res, row, "discarded"),
+	    .parked = text(res, row, "parked"),
+	    .error = text(res, row, "error"),
+	    .starts = pg_int(res, row, "starts"),
+	    .parked_ms = time_ms(res, row, "parked_ms"),
+	    .next_ms = time_ms(res, row, "next_ms"),
+	    .ahead = text(res, row, "ahead"),
+	    .ahead_state = text(res, row, "ahead_state"),
+	    .ahead_error = text(res, row, "ahead_error"),
 	};
 }
 

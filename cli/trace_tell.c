@@ -1,10 +1,12 @@
 #include "cli/backlog.h"
 #include "cli/trace.h"
+#include "common/clock.h"
 #include "common/memory.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const char *trace_step_name(enum trace_step_kind kind)
 {
@@ -18,6 +20,7 @@ const char *trace_step_name(enum trace_step_kind kind)
 	    [STEP_RETRYING] = "retrying",
 	    [STEP_HELD] = "held",
 	    [STEP_FAILED] = "failed",
+	    [STEP_DISCARDED] = "discarded",
 	};
 	return names[kind];
 }
@@ -33,6 +36,7 @@ const char *trace_outcome_name(enum trace_outcome outcome)
 	    [OUTCOME_QUARANTINED] = "quarantined",
 	    [OUTCOME_MISSED] = "missed",
 	    [OUTCOME_UNPUBLISHED] = "unpublished",
+	    [OUTCOME_DISCARDED] = "discarded",
 	};
 	return names[outcome];
 }
@@ -55,13 +59,13 @@ static int64_t add(struct trace_verdict *v, struct trace_step step, int64_t befo
 	return step.at_ms;
 }
 
-/* What an inbox says of the position that it was applied from. */
+/* What an inbox says of the position that it was applied from, or parked. */
 static const struct trace_consumer *witness(const struct trace *t, struct stream_id id)
 {
 	for (size_t i = 0; i < t->n_consumers; i++) {
 		const struct trace_consumer *c = &t->consumers[i];
 
-		if (c->applied && stream_id_compare(c->stream_id, id) == 0)
+		if ((c->applied || c->parked) && stream_id_compare(c->stream_id, id) == 0)
 			return c;
 	}
 	return NULL;
@@ -117,6 +121,27 @@ static int64_t add_positions(const struct trace *t, struct trace_verdict *v, int
 	return last_ms;
 }
 
+static bool is_parked_as(const struct trace_consumer *c, const char *state)
+{
+	return c->parked && strcmp(c->parked, state) == 0;
+}
+
+static enum trace_outcome parked_outcome(const struct trace_consumer *c)
+{
+	if (is_parked_as(c, "held"))
+		return OUTCOME_HELD;
+	return is_parked_as(c, "failed") ? OUTCOME_FAILED : OUTCOME_RETRYING;
+}
+
+static enum trace_step_kind last_step(const struct trace_consumer *c)
+{
+	if (c->applied)
+		return c->discarded ? STEP_DISCARDED : STEP_APPLIED;
+	if (parked_outcome(c) == OUTCOME_RETRYING)
+		return STEP_RETRYING;
+	return parked_outcome(c) == OUTCOME_HELD ? STEP_HELD : STEP_FAILED;
+}
+
 static void add_consumer(const struct trace_consumer *c, struct trace_verdict *v, int64_t before_ms)
 {
 	struct trace_step delivered = {.kind = STEP_DELIVERED,
@@ -124,18 +149,21 @@ static void add_consumer(const struct trace_consumer *c, struct trace_verdict *v
 	    .by = c->instance,
 	    .consumer = c->name,
 	    .stream_id = c->stream_id};
-	struct trace_step applied = {.kind = STEP_APPLIED,
-	    .at_ms = c->applied_ms,
+	struct trace_step last = {.kind = last_step(c),
+	    .at_ms = c->applied ? c->applied_ms : c->parked_ms,
 	    .by = c->instance,
 	    .consumer = c->name,
 	    .xid = c->xid,
-	    .stream_id = c->stream_id};
+	    .stream_id = c->stream_id,
+	    .error = c->error,
+	    .starts = c->starts,
+	    .next_ms = c->next_ms};
 
-	if (!c->applied)
+	if (!c->applied && !c->parked)
 		return;
 	if (c->published_ms != TRACE_UNKNOWN)
 		before_ms = c->published_ms;
-	add(v, applied, add(v, delivered, before_ms));
+	add(v, last, add(v, delivered, before_ms));
 }
 
 static void tell_steps(const struct trace *t, struct trace_verdict *v)
@@ -223,7 +251,9 @@ static enum trace_outcome standing(const struct trace *t, const struct trace_con
 	    t->n_positions ? &t->positions[t->n_positions - 1] : NULL;
 
 	if (c->applied)
-		return OUTCOME_APPLIED;
+		return c->discarded ? OUTCOME_DISCARDED : OUTCOME_APPLIED;
+	if (c->parked)
+		return parked_outcome(c);
 	if (!last || !is_trimmed(t, last))
 		return OUTCOME_PENDING;
 	bool begins = !c->has_cursor || stream_id_compare(c->cursor, STREAM_ID_ZERO) == 0;
@@ -250,20 +280,82 @@ static char *why_missed(const struct trace *t, const struct trace_consumer *c)
 	    c->name, stream_id_format(t->positions[t->n_positions - 1].id, id));
 }
 
+static char *why_failed(const struct trace_consumer *c)
+{
+	return mem_printf("for %s after %" PRId64 " starts: %s; see umavez dead-letter", c->name,
+	    c->starts, c->error ? c->error : "no error is known");
+}
+
+static char *why_held(const struct trace_consumer *c)
+{
+	return mem_printf("for %s behind %s, which is %s%s%s", c->name, c->ahead ? c->ahead : "?",
+	    c->ahead_state ? c->ahead_state : "gone", c->ahead_error ? ": " : "",
+	    c->ahead_error ? c->ahead_error : "");
+}
+
+static char *why_retrying(const struct trace_consumer *c)
+{
+	char next[CLOCK_RFC3339_SIZE] = "?";
+
+	if (!is_parked_as(c, "retrying"))
+		return mem_printf("marked by an operator for %s: %s", c->name, c->parked);
+	if (!c->error)
+		return mem_printf("it was held for %s, and its turn has come", c->name);
+	if (c->next_ms != TRACE_UNKNOWN)
+		clock_rfc3339(c->next_ms, next);
+	return mem_printf("the handler of %s fails: %s; started %" PRId64 " times, again at %s",
+	    c->name, c->error, c->starts, next);
+}
+
+/* Trouble that some consumer has with it, the worst first: it is told before another's delay. */
+static bool judge_parked(const struct trace *t, enum trace_outcome *ret_outcome, char **ret_stuck)
+{
+	static const struct {
+		enum trace_outcome outcome;
+		char *(*why)(const struct trace_consumer *c);
+	} troubles[] = {{OUTCOME_FAILED, why_failed}, {OUTCOME_RETRYING, why_retrying},
+	    {OUTCOME_HELD, why_held}};
+
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
+		const struct trace_consumer *c = first_with(t, troubles[i].outcome);
+
+		if (!c)
+			continue;
+		*ret_outcome = troubles[i].outcome;
+		*ret_stuck = troubles[i].why(c);
+		return true;
+	}
+	return false;
+}
+
+/* Nobody waits for it any more: some may have passed over it. */
+static enum trace_outcome judge_done(const struct trace *t, char **ret_stuck)
+{
+	const struct trace_consumer *discarded = first_with(t, OUTCOME_DISCARDED);
+
+	if (discarded) {
+		*ret_stuck = mem_printf("for %s: %s", discarded->name, discarded->discarded);
+		return OUTCOME_DISCARDED;
+	}
+	if (first_with(t, OUTCOME_APPLIED))
+		return OUTCOME_APPLIED;
+	*ret_stuck = why_missed(t, first_with(t, OUTCOME_MISSED));
+	return OUTCOME_MISSED;
+}
+
 static enum trace_outcome judge(const struct trace *t, char **ret_stuck)
 {
 	const struct trace_consumer *waiting = first_with(t, OUTCOME_PENDING);
+	enum trace_outcome parked;
 
 	if (t->is_quarantined) {
 		*ret_stuck = mem_strdup(t->remark ? t->remark : "not understood");
 		return OUTCOME_QUARANTINED;
 	}
-	if (!waiting && first_with(t, OUTCOME_APPLIED))
-		return OUTCOME_APPLIED;
-	if (!waiting && t->n_consumers > 0) {
-		*ret_stuck = why_missed(t, first_with(t, OUTCOME_MISSED));
-		return OUTCOME_MISSED;
-	}
+	if (judge_parked(t, &parked, ret_stuck))
+		return parked;
+	if (!waiting && t->n_consumers > 0)
+		return judge_done(t, ret_stuck);
 	if (t->n_positions == 0) {
 		*ret_stuck = t->has_row ? why_unticked(t) : why_not_kept(t);
 		return OUTCOME_UNPUBLISHED;

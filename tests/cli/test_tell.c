@@ -157,6 +157,70 @@ static void check_missed(void)
 	check_told(&t, "applied", NULL);
 }
 
+static void check_last_step(const struct trace *t, const char *step)
+{
+	struct trace_verdict v;
+
+	trace_tell(t, &v);
+	CHECK_STR(trace_step_name(v.steps[v.n_steps - 1].kind), step);
+	trace_verdict_done(&v);
+}
+
+static void check_parked(void)
+{
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+
+	c.stream_id = p.id;
+	c.parked = (char[]){"retrying"};
+	c.error = (char[]){"P0001: no"};
+	c.starts = 2;
+	c.next_ms = 1767225600123;
+	check_told(&t, "retrying",
+	    "the handler of c fails: P0001: no; started 2 times, again at "
+	    "2026-01-01T00:00:00.123Z");
+	check_last_step(&t, "retrying");
+	c.parked = (char[]){"failed"};
+	check_told(&t, "failed", "for c after 2 starts: P0001: no; see umavez dead-letter");
+	check_last_step(&t, "failed");
+	c.parked = (char[]){"discard"};
+	check_told(&t, "retrying", "marked by an operator for c: discard");
+	c.parked = (char[]){"held"};
+	c.ahead = (char[]){"app_store/m1"};
+	c.ahead_state = (char[]){"failed"};
+	c.ahead_error = c.error;
+	check_told(&t, "held", "for c behind app_store/m1, which is failed: P0001: no");
+	check_last_step(&t, "held");
+	c.parked = (char[]){"retrying"};
+	c.error = NULL;
+	check_told(&t, "retrying", "it was held for c, and its turn has come");
+	c.parked = NULL;
+	c.applied = true;
+	c.discarded = (char[]){"a test"};
+	check_told(&t, "discarded", "for c: a test");
+	check_last_step(&t, "discarded");
+}
+
+/* A failure is told before another consumer's delay. */
+static void check_trouble_first(void)
+{
+	struct trace_position p;
+	struct trace_consumer c;
+	struct trace t = facts(&p, &c);
+	struct trace_consumer all[] = {c, c, c};
+
+	p.published = true;
+	all[1].parked = (char[]){"held"};
+	all[2].parked = (char[]){"failed"};
+	all[2].starts = 5;
+	t.consumers = all;
+	t.n_consumers = 3;
+	check_told(&t, "failed", "for c after 5 starts: no error is known; see umavez dead-letter");
+	t.n_consumers = 2;
+	check_told(&t, "held", "for c behind ?, which is gone");
+}
+
 static void check_times(void)
 {
 	static const int64_t after[] = {TRACE_UNKNOWN, 1, 1, 3, 5, 10};
@@ -201,6 +265,8 @@ static const struct check checks[] = {
     {"not ticked", check_unticked},
     {"not published", check_unpublished},
     {"not applied", check_unapplied},
+    {"parked", check_parked},
+    {"trouble before delay", check_trouble_first},
     {"what tells that it was published", check_published_by_witness},
     {"trimmed before a consumer began", check_missed},
     {"the time between", check_times},

@@ -37,6 +37,28 @@ static void mark(struct stage *s, int n, const char *state)
 	    1);
 }
 
+static void retry_by_command(struct stage *s, const char *id)
+{
+	const char *const args[] = {"dead-letter", "retry", id, NULL};
+	char *out = NULL;
+
+	CHECK_INT(world_run(s->w, &out, "umavez", args), 0);
+	CHECK(strstr(out, "behind it: 4\n") != NULL);
+	free(out);
+}
+
+static void check_trace(struct stage *s, const char *id, const char *text)
+{
+	const char *const args[] = {"trace", id, NULL};
+	char *out = NULL;
+
+	CHECK_INT(world_run(s->w, &out, "umavez", args), 0);
+	if (!strstr(out, text))
+		fprintf(stderr, "%s", out);
+	CHECK(strstr(out, text) != NULL);
+	free(out);
+}
+
 /* B35, and the first acceptance: all others are applied while it is still retrying. */
 static void a_handler_that_raises_for_one_purchase(void)
 {
@@ -65,8 +87,14 @@ static void a_handler_that_raises_for_one_purchase(void)
 	CHECK_INT(count_in_log(p, "level=warn service=consumer msg=\"message parked"), 1);
 	CHECK_INT(count_in_log(p, "level=error"), 1);
 	CHECK(proc_log_has(p, "subject=app_store/p0 attempt=4 retry_ms=0 sqlstate=P0001"));
+	check_trace(s, "1767225600000-5",
+	    "failed: for entitlements after 4 starts: P0001:"
+	    " message 5 is poison");
+	check_trace(s, "1767225600000-10",
+	    "held: for entitlements behind app_store/m5, which is"
+	    " failed: P0001: message 5 is poison");
 	stage_heal(s, 5);
-	mark(s, 5, "retry");
+	retry_by_command(s, "m5");
 	CHECK(stage_await_parked(s, ""));
 	stage_check_by_subject(s, 25);
 	CHECK(
