@@ -29,6 +29,11 @@ static const char *const relay_args[] = {"--lease", "500ms", "--append-batch", "
 static const char *const consumer_args[] = {
     "--lease", "500ms", "--batch", "5", "--retry-max", "1s", NULL};
 
+/* Messages are parked, and come out again; none is given up for deaths that are not its fault. */
+static const char *const flaky_args[] = {"--lease", "500ms", "--batch", "5", "--handler",
+    WITNESS_FLAKY_HANDLER, "--max-attempts", "1000", "--retry-min", "5ms", "--retry-max", "50ms",
+    NULL};
+
 struct trial {
 	struct stack stack;
 	struct rng rng;
@@ -60,9 +65,21 @@ static bool is_about_trimming(const char *point)
 	return strcmp(point, "relay.before_trim") == 0;
 }
 
+/* The points at which a consumer parks, starts again and releases. */
+static bool is_about_parking(const char *point)
+{
+	static const char *const parts[] = {"_start", "_park", "_release"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(point, parts[i]))
+			return true;
+	return false;
+}
+
 /* env: of all three. */
 static void start(struct trial *t, bool keep_streams, const char *const *env)
 {
+	bool flaky = t->point == NULL || is_about_parking(t->point);
 	struct stack *s = &t->stack;
 
 	stack_open(s);
@@ -70,7 +87,7 @@ static void start(struct trial *t, bool keep_streams, const char *const *env)
 		stack_keep_streams(s);
 	s->producer = stack_producer(s, NULL, env);
 	s->relay = stack_relay(s, relay_args, env);
-	s->consumer = stack_consumer(s, consumer_args, env);
+	s->consumer = stack_consumer(s, flaky ? flaky_args : consumer_args, env);
 	t->hits = text_format("UMAVEZ_FAILPOINT_LOG=%s/failpoints", world_dir(s->world));
 }
 

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #define WITNESS_HANDLER "witness.apply"
+#define WITNESS_FLAKY_HANDLER "witness.apply_flaky" /* fails one time in five */
 
 /* After migration, once a world. */
 void witness_install(struct world *w);

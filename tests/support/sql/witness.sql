@@ -45,5 +45,15 @@ END
 $$;
 COMMENT ON FUNCTION witness.apply IS 'The default handler, and a row for each time';
 
+CREATE FUNCTION witness.apply_flaky(event json) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	IF random() < 0.2 THEN
+		RAISE 'not this time';
+	END IF;
+	PERFORM witness.apply(event);
+END
+$$;
+COMMENT ON FUNCTION witness.apply_flaky IS 'The same, which fails one time in five';
+
 GRANT USAGE ON SCHEMA witness TO umavez_consumer;
 GRANT INSERT ON witness.effect TO umavez_consumer;
