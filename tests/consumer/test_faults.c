@@ -115,7 +115,7 @@ static void b44_nothing_is_pending(void)
 	stage_add_many(s, TICK, 1, 3);
 	stage_add_many(s, TICK + 1, 4, 6);
 	stage_redis(s, "XDEL " STAGE_STREAM " %lld-2", (long long)TICK);
-	p = stage_consumer(s, NULL, "consumer.after_commit=crash@2");
+	p = stage_consumer(s, NULL, "consumer.after_commit=crash@6");
 	CHECK(stage_await_effects(s, 5));
 	stage_add_many(s, TICK + 2, 7, 7);
 	CHECK_INT(proc_wait(p, STAGE_MS), 128 + SIGKILL);

@@ -45,7 +45,8 @@ static void killed_at(const char *point)
 {
 	static const char *const args[] = {"--batch", "20", NULL};
 	struct stage *s = stage_open(1);
-	char *failpoints = text_format("consumer.%s=crash@3", point);
+	/* A whole batch: the first 20 go one by one. */
+	char *failpoints = text_format("consumer.%s=crash@24", point);
 	struct proc *p;
 
 	add_twice(s);

@@ -223,7 +223,8 @@ static void restored_under_a_batch(void)
 	struct stage *s = stage_open(1);
 
 	stage_add_many(s, TICK, 1, 20);
-	stage_consumer(s, args, "consumer.before_inbox=sleep(1000)@2");
+	/* The first 20 go one by one. */
+	stage_consumer(s, args, "consumer.before_inbox=sleep(1000)@21");
 	CHECK(stage_await_bookmark(s, "1767225600000-20"));
 	stage_add(s, 0, TICK, 21);
 	CHECK(world_await_int(s->w, 1, STAGE_MS,

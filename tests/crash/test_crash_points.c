@@ -20,6 +20,9 @@ static const char *const services[] = {"producer.", "relay.", "consumer.", NULL}
  * four shards, so that each point is hit at least as often. */
 #define MOST_HITS 3
 
+/* The first batch of an owner goes one by one: this many, and there are whole ones. */
+#define MOST_HITS_IN_BATCHES 12
+
 /* How long a service that may die once more is waited for: it may as well have nothing to do. */
 #define AGAIN_MS 1000
 
@@ -27,7 +30,7 @@ static const char *const services[] = {"producer.", "relay.", "consumer.", NULL}
 static const char *const relay_args[] = {"--lease", "500ms", "--append-batch", "1",
     "--tick-interval", "50ms", "--trim-interval", "50ms", NULL};
 static const char *const consumer_args[] = {
-    "--lease", "500ms", "--batch", "5", "--retry-max", "1s", NULL};
+    "--lease", "500ms", "--batch", "2", "--retry-max", "1s", NULL};
 
 /* Messages are parked, and come out again; none is given up for deaths that are not its fault. */
 static const char *const flaky_args[] = {"--lease", "500ms", "--batch", "5", "--handler",
@@ -97,11 +100,18 @@ static void end(struct trial *t)
 	stack_close(&t->stack);
 }
 
+static bool is_of_batches(const char *point)
+{
+	return starts_with(point, "consumer.") && !is_about_parking(point) &&
+	       strcmp(point, "consumer.after_bookmark") != 0;
+}
+
 /* Again, to die at the point, soon. */
 static void restart_armed(struct trial *t)
 {
+	int most = is_of_batches(t->point) ? MOST_HITS_IN_BATCHES : MOST_HITS;
 	char *points =
-	    text_format("UMAVEZ_FAILPOINTS=%s=crash@%d", t->point, 1 + (int)below(t, MOST_HITS));
+	    text_format("UMAVEZ_FAILPOINTS=%s=crash@%d", t->point, 1 + (int)below(t, most));
 	const char *const env[] = {points, t->hits, NULL};
 
 	proc_set_env(t->victim, env);
