@@ -69,23 +69,21 @@ static struct dead_letter_filter filter_of(const struct letter_command *c)
 	    .limit = c->limit};
 }
 
-static int not_one(
+static void not_one(
     const struct letter_command *c, const struct dead_letters *found, struct err *err)
 {
 	char *id = print_escape(c->id);
 	const struct dead_letter *a = found->letters;
-	int rc;
 
 	if (found->n == 0)
-		rc = err_set(err, ERR_FATAL, "no parked message is called %s", id);
+		err_set(err, ERR_FATAL, "no parked message is called %s", id);
 	else if (strcmp(a[0].consumer, a[1].consumer) != 0)
-		rc = err_set(err, ERR_USAGE, "%s is parked for several: give --consumer (%s, %s)",
-		    id, a[0].consumer, a[1].consumer);
+		err_set(err, ERR_USAGE, "%s is parked for several: give --consumer (%s, %s)", id,
+		    a[0].consumer, a[1].consumer);
 	else
-		rc = err_set(err, ERR_USAGE, "several are called %s: give --source (%s, %s)", id,
+		err_set(err, ERR_USAGE, "several are called %s: give --source (%s, %s)", id,
 		    a[0].source, a[1].source);
 	free(id);
-	return rc;
 }
 
 /* Free with dead_letters_done(), also after a failure. */
@@ -93,12 +91,18 @@ static int find_one(const struct letter_command *c, struct dead_letters *ret, st
 {
 	struct dead_letter_filter filter = filter_of(c);
 
-	if (!c->id)
-		return err_set(err, ERR_USAGE, "give one ID (see umavez dead-letter --help)");
+	if (!c->id) {
+		err_set(err, ERR_USAGE, "give one ID (see umavez dead-letter --help)");
+		return -1;
+	}
 	filter.limit = 2;
 	if (dead_letters_read(c->effects, &filter, ret, err) < 0)
 		return -1;
-	return ret->n == 1 ? 0 : not_one(c, ret, err);
+	if (ret->n != 1) {
+		not_one(c, ret, err);
+		return -1;
+	}
+	return 0;
 }
 
 static const char *state_of(const struct letter_command *c)
