@@ -70,7 +70,11 @@ BEGIN
 	INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,
 	    traceparent, published_at, delivered_at, event, state, starts, next_at, error, history)
 	VALUES (for_consumer, of_source, id, about, of_shard, entry_id, parent, published, read_at, body,
-	    as_state, begun, clock_timestamp() + wait_ms * interval '1 millisecond', why,
+	    -- Given up behind one that is parked (its owners died of something else): in its turn.
+	    CASE WHEN EXISTS (SELECT FROM effects.parked AS p
+	             WHERE p.consumer = for_consumer AND p.shard = of_shard AND p.subject = about
+	               AND hashtextextended(p.subject, 0) = hashtextextended(about, 0))
+	         THEN 'held' ELSE as_state END, begun, clock_timestamp() + wait_ms * interval '1 millisecond', why,
 	    effects.note('[]', jsonb_build_object('at', clock_timestamp(), 'start', begun, 'error', why)))
 	ON CONFLICT (consumer, source, message_id) DO NOTHING;
 	RETURN true;

@@ -175,6 +175,13 @@ static void a_retry_in_vain(void)
 	CHECK(world_await_int(s->w, 1, STAGE_MS,
 	    "SELECT count(*) FROM effects.parked WHERE state = 'failed' AND starts = 4"
 	    " AND error LIKE 'P0001: %%poison' AND jsonb_array_length(history) = 5"));
+	/* Whatever is parked behind it waits, also what would be retried by itself. */
+	CHECK_INT(
+	    world_int(s->w, "SELECT effects.park(consumer, shard, stream_id, stream_id, '1-1',"
+			    " 'app_store', 'm15', 'app_store/p0', NULL, NULL, now(), '{}',"
+			    " 'retrying', 1, 0, 'x')::int FROM effects.cursor"),
+	    1);
+	CHECK(stage_await_parked(s, "failed m5 held m10 held m15"));
 	stage_close(s);
 }
 
