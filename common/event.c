@@ -80,6 +80,14 @@ static const char *check_required(const struct event *event)
 	return NULL;
 }
 
+static const char *check_keys(const struct event *event)
+{
+	if (event->field[EVENT_SOURCE].len > EVENT_KEY_MAX ||
+	    event->field[EVENT_ID].len > EVENT_KEY_MAX)
+		return "source or id is too long";
+	return NULL;
+}
+
 static const char *check_data(const struct event_text *data)
 {
 	return json_syntax_valid(data->s, data->len) ? NULL : "data is not one JSON value";
@@ -98,6 +106,8 @@ bool event_from_entry(const redisReply *entry, struct event *ret_event, const ch
 		reason = take_fields(&event, entry->element[1]);
 	if (!reason)
 		reason = check_required(&event);
+	if (!reason)
+		reason = check_keys(&event);
 	if (!reason)
 		reason = check_data(&event.field[EVENT_DATA]);
 	if (reason) {

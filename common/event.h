@@ -36,6 +36,10 @@ struct event_text {
 	size_t len;
 };
 
+/* Of source and of id, in bytes: inboxes have them in an index.  intake.emit() and the producer
+ * refuse longer ones. */
+#define EVENT_KEY_MAX 512
+
 /* A view into a reply: valid while the reply lives. */
 struct event {
 	struct stream_id stream_id;
@@ -44,8 +48,9 @@ struct event {
 
 /*
  * Read one element of an XREAD or XRANGE reply.  False: the entry is not a message of ours (id,
- * source, type, subject, time or data missing or empty, NUL bytes, invalid UTF-8, data not one JSON
- * value): nothing that a retry could heal. *ret_reason says why (static text).
+ * source, type, subject, time or data missing or empty, a key that is too long, NUL bytes, invalid
+ * UTF-8, data not one JSON value): nothing that a retry could heal. *ret_reason says why (static
+ * text).
  */
 bool event_from_entry(const redisReply *entry, struct event *ret_event, const char **ret_reason);
 

@@ -259,6 +259,10 @@ BEGIN
 		RAISE EXCEPTION 'emit: source, message_id, type, subject and data must be given and not empty'
 		    USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	IF greatest(octet_length(source), octet_length(message_id)) > 512 THEN
+		RAISE EXCEPTION 'emit: source and message_id are keys, of 512 bytes at most'
+		    USING ERRCODE = 'invalid_parameter_value';
+	END IF;
 	IF NOT EXISTS (SELECT FROM intake.emitter AS e JOIN pg_catalog.pg_roles AS r ON r.rolname = e.role_name
 	    WHERE e.source = emit.source AND pg_has_role(session_user, r.oid, 'MEMBER')) THEN
 		RAISE EXCEPTION 'emit: role % may not use the source %', session_user, source

@@ -107,6 +107,19 @@ static void bytes(void)
 	CHECK(accepted("subject", "caf\xc3\xa9 \xf0\x9f\x98\x80", 10));
 }
 
+static void keys_are_bounded(void)
+{
+	char text[EVENT_KEY_MAX + 2];
+
+	memset(text, 'k', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	CHECK(accepted("id", text, EVENT_KEY_MAX));
+	CHECK(accepted("source", text, EVENT_KEY_MAX));
+	CHECK(!accepted("id", text, EVENT_KEY_MAX + 1));
+	CHECK(!accepted("source", text, EVENT_KEY_MAX + 1));
+	CHECK(accepted("subject", text, EVENT_KEY_MAX + 1));
+}
+
 static void data_is_json(void)
 {
 	CHECK(!accepted("data", "{", 1));
@@ -249,6 +262,7 @@ static const struct check checks[] = {
     {"a whole entry", whole},
     {"required fields", required_fields},
     {"bytes", bytes},
+    {"keys are bounded", keys_are_bounded},
     {"data is one JSON value", data_is_json},
     {"a field twice", twice},
     {"odd replies", odd_replies},

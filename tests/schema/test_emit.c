@@ -139,6 +139,8 @@ static void check_own_transaction(void)
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.outbox"), 0);
 	CHECK_STR(state_of(app, "SELECT intake.emit('billing', '', 't', 's', '{}')"), "22023");
 	CHECK_STR(state_of(app, "SELECT intake.emit('billing', 'm', 't', 's', NULL)"), "22023");
+	CHECK_STR(state_of(app, "SELECT intake.emit('billing', repeat('m', 513), 't', 's', '{}')"),
+	    "22023");
 	world_sql(world, "UPDATE intake.setting SET xid_floor = '1000000000'");
 	CHECK_STR(state_of(app, emit), "UMV03");
 	world_sql(world, "UPDATE intake.setting SET xid_floor = '0'");
