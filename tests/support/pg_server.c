@@ -190,3 +190,8 @@ char *pg_server_url(const struct pg_server *s, const char *role)
 {
 	return text_format("postgresql://%s@/postgres?host=%s&port=5432", role, s->dir);
 }
+
+char *pg_server_socket(const struct pg_server *s)
+{
+	return text_format("%s/.s.PGSQL.5432", s->dir);
+}

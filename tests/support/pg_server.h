@@ -22,4 +22,6 @@ pid_t pg_server_pid(const struct pg_server *s);
 /* The only database, as this role (no password). malloc'd. */
 char *pg_server_url(const struct pg_server *s, const char *role);
 
+char *pg_server_socket(const struct pg_server *s); /* path; malloc'd */
+
 #endif

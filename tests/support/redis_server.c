@@ -142,3 +142,8 @@ char *redis_server_url(const struct redis_server *s, const char *user)
 		return text_format("unix://%s?db=0", s->socket);
 	return text_format("unix://%s:%s@%s?db=0", user, user, s->socket);
 }
+
+const char *redis_server_socket(const struct redis_server *s)
+{
+	return s->socket;
+}

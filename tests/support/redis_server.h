@@ -28,6 +28,8 @@ pid_t redis_server_pid(const struct redis_server *s);
  */
 char *redis_server_url(const struct redis_server *s, const char *user);
 
+const char *redis_server_socket(const struct redis_server *s); /* path */
+
 /* A new connection of the default user; redisFree() it. */
 redisContext *redis_server_connect(const struct redis_server *s);
 

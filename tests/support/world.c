@@ -124,6 +124,7 @@ void world_close(struct world *w)
 	if (w == NULL)
 		return;
 	world_services_end(w);
+	world_proxies_close(w);
 	PQfinish(w->sql);
 	pg_server_free(w->pg);
 	redis_server_free(w->redis);

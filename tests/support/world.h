@@ -20,6 +20,7 @@
 
 struct world;
 struct proc;
+struct proxy;
 
 /* migrate: run `umavez migrate --shards N` (0: leave the databases empty). */
 struct world *world_open(unsigned shards);
@@ -78,6 +79,14 @@ struct proc *world_consumer(struct world *w, const char *const *args, const char
 /* Services started from now on run under this program: its words come before theirs, and are
  * borrowed; NULL: none. */
 void world_wrap(struct world *w, const char *const *words);
+
+/*
+ * A network with faults (proxy.h) in front of a server; it belongs to the world.  Services started
+ * from now on reach PostgreSQL and Redis through these; NULL: directly, as at first.
+ */
+struct proxy *world_pg_proxy(struct world *w);
+struct proxy *world_redis_proxy(struct world *w);
+void world_via(struct world *w, struct proxy *pg, struct proxy *redis);
 
 /*
  * Any binary of ours, run to its end; returns its exit status, *ret_out gets stdout (malloc'd; may

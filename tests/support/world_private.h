@@ -15,6 +15,7 @@
 enum world_role { ROLE_ADMIN, ROLE_PRODUCER, ROLE_RELAY, ROLE_CONSUMER, ROLE_OPERATOR, ROLE_COUNT };
 
 #define WORLD_MAX_SERVICES 64
+#define WORLD_MAX_PROXIES 32
 
 struct service {
 	struct proc *proc;
@@ -31,6 +32,9 @@ struct world {
 	char *redis_urls[ROLE_COUNT];
 	struct signer *signer;
 	const char *const *wrapper; /* what services run under; NULL: nothing */
+	int n_proxies;
+	struct proxy *proxies[WORLD_MAX_PROXIES];
+	struct proxy *pg_proxy, *redis_proxy; /* between services and servers; NULL: nothing */
 	int n_services;
 	struct service services[WORLD_MAX_SERVICES];
 
@@ -43,6 +47,12 @@ void world_sql_reset(struct world *w);
 
 /* End every service, and fail the program if a sanitizer complained in one of them. */
 void world_services_end(struct world *w);
+
+/* What a service is given instead of this URL of the world's. malloc'd. */
+char *world_pg_url_via(const struct world *w, enum world_role role);
+char *world_redis_url_via(const struct world *w, enum world_role role);
+
+void world_proxies_close(struct world *w);
 
 /* Print the message and the end of every log, and exit(1). */
 void world_die(struct world *w, const char *fmt, ...)

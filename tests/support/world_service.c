@@ -161,39 +161,47 @@ static void add_stores(struct command *c, const struct signer *s)
 struct proc *world_producer(struct world *w, const char *const *args, const char *const *env)
 {
 	struct command c = {.n = 0};
+	char *listen, *url = world_pg_url_via(w, ROLE_PRODUCER);
 	struct proc *p;
-	char *listen;
 	int port, fd = port_reserve(&port);
 
 	listen = text_format("127.0.0.1:%d", port);
 	add(&c, UMAVEZ_BIN_DIR "/umavez-producer");
-	add_option(&c, "--database-url", world_producer_url(w));
+	add_option(&c, "--database-url", url);
 	add_option(&c, "--listen", listen);
 	add_stores(&c, world_signer(w));
 	p = launch(w, &c, listen, args, env);
 	w->services[w->n_services - 1].reserved_listen = fd;
 	free(listen);
+	free(url);
+	return p;
+}
+
+/* A service of both servers. */
+static struct proc *launch_as(struct world *w, const char *binary, enum world_role role,
+    const char *const *args, const char *const *env)
+{
+	char *pg_url = world_pg_url_via(w, role), *redis_url = world_redis_url_via(w, role);
+	struct command c = {.n = 0};
+	struct proc *p;
+
+	add(&c, binary);
+	add_option(&c, "--database-url", pg_url);
+	add_option(&c, "--redis-url", redis_url);
+	p = launch(w, &c, NULL, args, env);
+	free(pg_url);
+	free(redis_url);
 	return p;
 }
 
 struct proc *world_relay(struct world *w, const char *const *args, const char *const *env)
 {
-	struct command c = {.n = 0};
-
-	add(&c, UMAVEZ_BIN_DIR "/umavez-relay");
-	add_option(&c, "--database-url", world_relay_url(w));
-	add_option(&c, "--redis-url", w->redis_urls[ROLE_RELAY]);
-	return launch(w, &c, NULL, args, env);
+	return launch_as(w, UMAVEZ_BIN_DIR "/umavez-relay", ROLE_RELAY, args, env);
 }
 
 struct proc *world_consumer(struct world *w, const char *const *args, const char *const *env)
 {
-	struct command c = {.n = 0};
-
-	add(&c, UMAVEZ_BIN_DIR "/umavez-consumer");
-	add_option(&c, "--database-url", world_consumer_url(w));
-	add_option(&c, "--redis-url", w->redis_urls[ROLE_CONSUMER]);
-	return launch(w, &c, NULL, args, env);
+	return launch_as(w, UMAVEZ_BIN_DIR "/umavez-consumer", ROLE_CONSUMER, args, env);
 }
 
 /* Nobody reads a service's log when a test passes: so a sanitizer's report there must fail it. */
