@@ -81,20 +81,36 @@ static bool judge(struct load *l, struct load_item *item, int status, const char
 	return false;
 }
 
+/* True: again. */
+static bool attempt(struct load *l, struct load_item *item, const char *url, int *ret_status)
+{
+	char *body = NULL;
+	bool again;
+
+	item->sends++;
+	*ret_status = post(l, item, url, &body);
+	again = judge(l, item, *ret_status, body);
+	free(body);
+	return again;
+}
+
+int load_post(struct load *l, int i, const char *base_url)
+{
+	int status;
+
+	attempt(l, &l->plan.items[i], base_url, &status);
+	return status;
+}
+
 /* Until it was answered; false if stopped before. */
 static bool deliver(struct load *l, struct load_item *item, struct rng *rng)
 {
+	int status;
+
 	while (!l->stop) {
 		const char *url = l->urls[rng_next(rng) % (uint64_t)l->n_urls];
-		char *body = NULL;
-		bool again;
-		int status;
 
-		item->sends++;
-		status = post(l, item, url, &body);
-		again = judge(l, item, status, body);
-		free(body);
-		if (!again)
+		if (!attempt(l, item, url, &status))
 			return true;
 		sleep_ms(RETRY_MS + (int64_t)(rng_next(rng) % RETRY_MS));
 	}

@@ -52,6 +52,10 @@ void load_free(struct load *l); /* stops it; NULL is fine */
 /* base_urls: NULL-terminated, copied; every request goes to one of them at random. */
 void load_start(struct load *l, const char *const *base_urls);
 
+/* One request about notification i, beside those of load_start(), and counted with them. Gives the
+ * HTTP status; 0: no answer. */
+int load_post(struct load *l, int i, const char *base_url);
+
 /* Until every delivery was answered with 200; false (and a line on stderr) if that takes longer. */
 bool load_wait(struct load *l, int64_t timeout_ms);
 
