@@ -1,0 +1,192 @@
+/*
+ * B51: a network that goes silent, in one way or both, or that becomes slow, between every service
+ * and its servers, under load: they notice within a bound, recover alone, and end when told to
+ * while it lasts.
+ */
+#include "tests/crash/stack.h"
+#include "tests/support/files.h"
+#include "tests/support/http.h"
+#include "tests/support/proxy.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A command to Redis may take 10 s, a round of the lease less; the rest is for a busy machine. */
+#define NOTICE_MS 25000
+#define RECOVER_MS 20000
+/* --drain-timeout, and a moment. */
+#define LEAVE_MS 15000
+
+enum { PRODUCER, RELAY, CONSUMER, SERVICES };
+
+static const char *const names[SERVICES] = {"producer", "relay", "consumer"};
+
+/* Each service behind proxies of its own. */
+struct scene {
+	struct stack stack;
+	struct proc *services[SERVICES];
+	struct proxy *pg[SERVICES], *redis[SERVICES];
+	struct load *load;
+};
+
+static void start(struct scene *s)
+{
+	static const char *const quick[] = {"--request-timeout", "3s", NULL};
+	struct world *w;
+
+	stack_open(&s->stack);
+	stack_keep_streams(&s->stack);
+	w = s->stack.world;
+	for (int i = 0; i < SERVICES; i++) {
+		s->pg[i] = world_pg_proxy(w);
+		s->redis[i] = world_redis_proxy(w);
+		world_via(w, s->pg[i], s->redis[i]);
+		s->services[i] = i == PRODUCER ? stack_producer(&s->stack, quick, NULL)
+				 : i == RELAY  ? stack_relay(&s->stack, NULL, NULL)
+					       : stack_consumer(&s->stack, NULL, NULL);
+		CHECK(proc_await_ready(s->services[i], STACK_WAIT_MS));
+	}
+	s->stack.producer = s->services[PRODUCER];
+	s->load = stack_load(&s->stack, check_seed(), stack_scaled(200), 40);
+}
+
+static void finish(struct scene *s)
+{
+	stack_finish(&s->stack, s->load, 0);
+	stack_close(&s->stack);
+}
+
+static bool is_unready(void *ctx)
+{
+	char *url = text_format("%s/readyz", proc_admin_url(ctx));
+	struct http_answer answer;
+	bool unready;
+
+	http_request("GET", url, NULL, NULL, 0, 5000, &answer);
+	unready = answer.status == 503;
+	http_answer_done(&answer);
+	free(url);
+	return unready;
+}
+
+/* From the first service that uses the server on. */
+static void await_noticed(struct scene *s, int64_t since_ms, int first)
+{
+	for (int i = first; i < SERVICES; i++) {
+		if (!await(is_unready, s->services[i], NOTICE_MS))
+			file_print_tail(proc_log(s->services[i]), 4000);
+		printf(" %s %lld ms,", names[i], (long long)(now_ms() - since_ms));
+		CHECK(is_unready(s->services[i]));
+	}
+}
+
+static void await_recovered(struct scene *s)
+{
+	int64_t since_ms = now_ms();
+
+	for (int i = 0; i < SERVICES; i++)
+		CHECK(proc_await_ready(s->services[i], RECOVER_MS));
+	printf(" ready again after %lld ms", (long long)(now_ms() - since_ms));
+}
+
+static void hold(struct proxy *const *proxies, unsigned ways)
+{
+	for (int i = 0; i < SERVICES; i++)
+		proxy_hold(proxies[i], ways);
+}
+
+static void postgresql_is_silent(void)
+{
+	static const struct {
+		unsigned ways;
+		const char *name;
+	} holds[] = {{PROXY_BOTH, "both ways"}, {PROXY_TO_SERVER, "to the server"},
+	    {PROXY_TO_CLIENT, "to the client"}};
+	struct scene s;
+
+	start(&s);
+	for (size_t i = 0; i < sizeof(holds) / sizeof(holds[0]); i++) {
+		int64_t since_ms = now_ms();
+
+		printf("\n    %s: noticed:", holds[i].name);
+		hold(s.pg, holds[i].ways);
+		await_noticed(&s, since_ms, PRODUCER);
+		hold(s.pg, 0);
+		await_recovered(&s);
+	}
+	finish(&s);
+}
+
+/* Scripts are executed, and the relay does not hear of it. */
+static void redis_is_silent(void)
+{
+	int64_t since_ms;
+	struct scene s;
+
+	start(&s);
+	since_ms = now_ms();
+	proxy_hold(s.redis[RELAY], PROXY_TO_CLIENT);
+	proxy_hold(s.redis[CONSUMER], PROXY_BOTH);
+	await_noticed(&s, since_ms, RELAY);
+	hold(s.redis, 0);
+	await_recovered(&s);
+	finish(&s);
+}
+
+/* Nobody gives up: all is done, later. */
+static void everything_is_slow(void)
+{
+	struct scene s;
+
+	start(&s);
+	for (int i = 0; i < SERVICES; i++) {
+		proxy_delay(s.pg[i], 50);
+		proxy_delay(s.redis[i], 50);
+	}
+	CHECK(load_await_part(s.load, 0.3, STACK_WAIT_MS));
+	for (int i = 0; i < SERVICES; i++) {
+		CHECK(proc_await_ready(s.services[i], STACK_WAIT_MS));
+		proxy_delay(s.pg[i], 0);
+		proxy_delay(s.redis[i], 0);
+	}
+	finish(&s);
+}
+
+/* What the producer took in is kept, or was never answered with 200. */
+static void told_to_end_in_silence(void)
+{
+	struct scene s;
+	int64_t since_ms;
+
+	start(&s);
+	CHECK(load_await_part(s.load, 0.1, STACK_WAIT_MS));
+	hold(s.pg, PROXY_BOTH);
+	hold(s.redis, PROXY_BOTH);
+	await_noticed(&s, now_ms(), PRODUCER);
+	since_ms = now_ms();
+	for (int i = 0; i < SERVICES; i++)
+		proc_kill(s.services[i], SIGTERM);
+	for (int i = 0; i < SERVICES; i++) {
+		CHECK_INT(proc_wait(s.services[i], LEAVE_MS), 0);
+		printf(" %s ended after %lld ms", names[i], (long long)(now_ms() - since_ms));
+	}
+	hold(s.pg, 0);
+	hold(s.redis, 0);
+	for (int i = 0; i < SERVICES; i++)
+		proc_restart(s.services[i]);
+	finish(&s);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct check checks[] = {
+	    {"B51 PostgreSQL is silent", postgresql_is_silent},
+	    {"B51 Redis is silent", redis_is_silent},
+	    {"B51 everything is slow", everything_is_slow},
+	    {"B51 told to end in silence", told_to_end_in_silence},
+	    {NULL, NULL},
+	};
+
+	return check_main("crash faulty_network", checks, argc, argv);
+}
