@@ -134,6 +134,22 @@ static void redis_is_silent(void)
 	finish(&s);
 }
 
+/* Connections that look alive, and on which nothing will ever come: a service must leave them. */
+static void connections_are_forgotten(void)
+{
+	struct scene s;
+
+	start(&s);
+	CHECK(world_await_int(
+	    s.stack.world, 1, STACK_WAIT_MS, "SELECT least(count(*), 1) FROM witness.effect"));
+	proxy_forget(s.pg[PRODUCER]);
+	proxy_forget(s.redis[RELAY]);
+	proxy_forget(s.redis[CONSUMER]);
+	CHECK(load_wait(s.load, RECOVER_MS));
+	CHECK(invariants_await(s.stack.world, RECOVER_MS));
+	finish(&s);
+}
+
 /* Nobody gives up: all is done, later. */
 static void everything_is_slow(void)
 {
@@ -183,6 +199,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 	    {"B51 PostgreSQL is silent", postgresql_is_silent},
 	    {"B51 Redis is silent", redis_is_silent},
+	    {"B51 connections are forgotten", connections_are_forgotten},
 	    {"B51 everything is slow", everything_is_slow},
 	    {"B51 told to end in silence", told_to_end_in_silence},
 	    {NULL, NULL},

@@ -121,6 +121,14 @@ void proxy_hold(struct proxy *p, unsigned ways)
 	pthread_mutex_unlock(&p->lock);
 }
 
+void proxy_forget(struct proxy *p)
+{
+	pthread_mutex_lock(&p->lock);
+	for (struct link *l = p->links; l != NULL; l = l->next)
+		l->forgotten = true;
+	pthread_mutex_unlock(&p->lock);
+}
+
 void proxy_delay(struct proxy *p, int64_t ms)
 {
 	pthread_mutex_lock(&p->lock);

@@ -35,6 +35,9 @@ char *proxy_url(const struct proxy *p, const char *url);
  */
 void proxy_hold(struct proxy *p, unsigned ways);
 
+/* The links that there are go silent for good, as when a firewall has forgotten them. */
+void proxy_forget(struct proxy *p);
+
 /* What is read at once goes on this much later. 0: at once. */
 void proxy_delay(struct proxy *p, int64_t ms);
 

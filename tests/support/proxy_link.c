@@ -10,11 +10,15 @@
 
 /* All here are called with the lock held, unless it says so. */
 
+/* INT64_MAX: only for a change. */
 static void wait_until(struct proxy *p, int64_t due_ms)
 {
 	struct timespec due = {due_ms / 1000, due_ms % 1000 * 1000000};
 
-	pthread_cond_timedwait(&p->changed, &p->lock, &due);
+	if (due_ms == INT64_MAX)
+		pthread_cond_wait(&p->changed, &p->lock);
+	else
+		pthread_cond_timedwait(&p->changed, &p->lock, &due);
 }
 
 /* A shutdown for reading ends a blocked read, and sends nothing; a client's socket that is closed
@@ -31,16 +35,20 @@ void link_cut(struct link *l, enum proxy_cut how)
 	pthread_cond_broadcast(&l->proxy->changed);
 }
 
+static bool is_held(const struct pump *pump)
+{
+	return pump->link->forgotten || (pump->link->proxy->held & pump->way);
+}
+
 /* False: the link is cut. */
 static bool await_passage(const struct pump *pump)
 {
-	struct link *l = pump->link;
-	struct proxy *p = l->proxy;
+	struct proxy *p = pump->link->proxy;
 	int64_t since_ms = now_ms();
 
-	while (!l->dead && ((p->held & pump->way) || now_ms() < since_ms + p->delay_ms))
-		wait_until(p, now_ms() + (p->held & pump->way ? 1000 : p->delay_ms));
-	return !l->dead;
+	while (!pump->link->dead && (is_held(pump) || now_ms() < since_ms + p->delay_ms))
+		wait_until(p, is_held(pump) ? INT64_MAX : since_ms + p->delay_ms);
+	return !pump->link->dead;
 }
 
 /* How much of pending may go on; *ret_cut: and no more after it. */

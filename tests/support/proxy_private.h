@@ -34,6 +34,7 @@ struct link {
 	int client, server;
 	int running; /* pumps */
 	bool dead;
+	bool forgotten; /* nothing goes on, ever */
 	struct answers *answers;
 	struct pump up, down;
 };

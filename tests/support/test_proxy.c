@@ -165,6 +165,25 @@ static void a_black_hole_swallows_all(void)
 	close_line(&l);
 }
 
+static void forgotten_for_good(void)
+{
+	struct line l;
+	int second;
+
+	open_line(&l);
+	proxy_forget(l.proxy);
+	say(l.client, "+question\r\n");
+	CHECK(is_silent(l.server));
+	close(l.server);
+	CHECK(is_silent(l.client));
+	second = connect_to(l.proxy);
+	l.server = accept(l.listener, NULL, NULL);
+	say(second, "+another\r\n");
+	hears(l.server, "+another\r\n");
+	close(second);
+	close_line(&l);
+}
+
 static void a_delay_delays(void)
 {
 	int64_t since_ms;
@@ -366,6 +385,7 @@ int main(int argc, char **argv)
 	    {"bytes and ends pass", bytes_and_ends_pass},
 	    {"one way is held, and released", one_way_is_held_and_released},
 	    {"a black hole swallows all", a_black_hole_swallows_all},
+	    {"forgotten for good", forgotten_for_good},
 	    {"a delay delays", a_delay_delays},
 	    {"a cut ends both ways", a_cut_ends_both},
 	    {"a cut after some bytes", a_cut_after_some_bytes},
