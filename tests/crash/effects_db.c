@@ -3,6 +3,8 @@
 #include "support_text.h"
 #include "tests/support/files.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,6 +111,21 @@ void effects_db_restore(struct effects_db *d, const char *name)
 {
 	world_sql(d->world, "DROP DATABASE " NAME " WITH (FORCE)");
 	world_sql(d->world, "CREATE DATABASE " NAME " TEMPLATE %s", name);
+}
+
+void effects_db_run(const struct effects_db *d, const char *fmt, ...)
+{
+	PGconn *conn = connect(d);
+	va_list args;
+	char *sql;
+
+	va_start(args, fmt);
+	if (vasprintf(&sql, fmt, args) < 0)
+		die("out of memory");
+	va_end(args);
+	PQclear(run(conn, sql));
+	PQfinish(conn);
+	free(sql);
 }
 
 /* The first value; malloc'd, NULL without a row. */

@@ -22,6 +22,10 @@ const char *effects_db_url(const struct effects_db *d); /* for consumers: their 
 void effects_db_backup(struct effects_db *d, const char *name);
 void effects_db_restore(struct effects_db *d, const char *name);
 
+/* One statement as its owner. */
+void effects_db_run(const struct effects_db *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Up to where a shard is applied. */
 struct stream_id effects_db_cursor(const struct effects_db *d, unsigned shard);
 

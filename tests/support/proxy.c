@@ -169,6 +169,19 @@ void proxy_cut_answer(struct proxy *p, const char *pattern, enum proxy_keep keep
 	pthread_mutex_unlock(&p->lock);
 }
 
+void proxy_heal(struct proxy *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->held = 0;
+	p->delay_ms = 0;
+	free(p->pattern);
+	p->pattern = NULL;
+	set_limit(p, PROXY_TO_SERVER, NO_LIMIT);
+	set_limit(p, PROXY_TO_CLIENT, NO_LIMIT);
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+}
+
 int proxy_answers_cut(struct proxy *p)
 {
 	int n;

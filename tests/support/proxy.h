@@ -67,6 +67,9 @@ enum proxy_keep {
 };
 void proxy_cut_answer(struct proxy *p, const char *pattern, enum proxy_keep keep);
 
+/* No fault any more for what comes; links that were cut, half-closed or forgotten stay so. */
+void proxy_heal(struct proxy *p);
+
 int proxy_answers_cut(struct proxy *p); /* how many times that has happened */
 int proxy_links(struct proxy *p);       /* how many there are now */
 

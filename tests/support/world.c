@@ -131,8 +131,10 @@ void world_close(struct world *w)
 	signer_free(w->signer);
 	if (keep_directory())
 		fprintf(stderr, "kept: %s\n", w->dir);
-	else
+	else if (w->janitor.pid > 0)
 		janitor_dismiss(&w->janitor);
+	else
+		tree_remove(w->dir);
 	for (int i = 0; i < ROLE_COUNT; i++) {
 		free(w->urls[i]);
 		free(w->redis_urls[i]);

@@ -24,7 +24,9 @@ struct proxy;
 
 /* migrate: run `umavez migrate --shards N` (0: leave the databases empty). */
 struct world *world_open(unsigned shards);
-void world_close(struct world *w); /* kills every process, removes the directory (kept if KEEP=1) */
+/* Kills every process and removes the directory.  It is kept if KEEP=1: if that is so already when
+ * the world is opened, whatever becomes of the program. */
+void world_close(struct world *w);
 
 const char *world_dir(const struct world *w);
 
