@@ -123,21 +123,59 @@ static struct proc *server_proc(const char *dir, const char *log, const struct p
 	return proc_new(&spec);
 }
 
-struct pg_server *pg_server_new(const char *dir, const char *log)
+/* dir has a server's data. */
+static struct pg_server *new_server(const char *dir, const char *log, const struct proc_user *user)
 {
-	struct proc_user user = server_user();
 	struct pg_server *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		die("out of memory");
 	if (strlen(dir) + sizeof("/.s.PGSQL.5432") > sizeof(((struct sockaddr_un *)0)->sun_path))
 		die("%s is too long a path for a socket: set TMPDIR to a shorter one", dir);
-	copy_template(dir, log, &user);
 	s->dir = text_format("%s", dir);
 	s->log = text_format("%s", log);
 	s->ping_url = pg_server_url(s, "postgres");
-	s->proc = server_proc(dir, log, &user);
+	s->proc = server_proc(dir, log, user);
 	return s;
+}
+
+struct pg_server *pg_server_new(const char *dir, const char *log)
+{
+	struct proc_user user = server_user();
+
+	copy_template(dir, log, &user);
+	return new_server(dir, log, &user);
+}
+
+struct pg_server *pg_server_new_standby(
+    const struct pg_server *primary, const char *dir, const char *log)
+{
+	struct proc_user user = server_user();
+	char *conninfo = text_format("host=%s user=postgres", primary->dir);
+	char *lock;
+	const char *const basebackup[] = {PG_BIN_DIR "/pg_basebackup", "--pgdata", dir, "--dbname",
+	    conninfo, "--write-recovery-conf", "--checkpoint", "fast", "--no-sync", NULL};
+
+	if (mkdir(dir, 0700) < 0 || chown(dir, user.uid, user.gid) < 0)
+		die("cannot make %s: %s", dir, strerror(errno));
+	run(basebackup, log, &user);
+	/* Our socket is in the data directory, and so is the primary's lock of it. */
+	lock = text_format("%s/.s.PGSQL.5432.lock", dir);
+	unlink(lock);
+	free(lock);
+	free(conninfo);
+	return new_server(dir, log, &user);
+}
+
+void pg_server_promote(struct pg_server *s)
+{
+	PGconn *conn = PQconnectdb(s->ping_url);
+	PGresult *res = PQexec(conn, "SELECT pg_promote()");
+
+	if (PQresultStatus(res) != PGRES_TUPLES_OK || strcmp(PQgetvalue(res, 0, 0), "t") != 0)
+		die("PostgreSQL is not promoted: %s", PQerrorMessage(conn));
+	PQclear(res);
+	PQfinish(conn);
 }
 
 static bool answers(void *ctx)
@@ -189,6 +227,18 @@ pid_t pg_server_pid(const struct pg_server *s)
 char *pg_server_url(const struct pg_server *s, const char *role)
 {
 	return text_format("postgresql://%s@/postgres?host=%s&port=5432", role, s->dir);
+}
+
+char *pg_server_pair_url(const struct pg_server *a, const struct pg_server *b, const char *role)
+{
+	return text_format("postgresql://%s@/postgres?host=%s,%s&port=5432,5432"
+			   "&target_session_attrs=read-write",
+	    role, a->dir, b->dir);
+}
+
+const char *pg_server_dir(const struct pg_server *s)
+{
+	return s->dir;
 }
 
 char *pg_server_socket(const struct pg_server *s)

@@ -15,12 +15,25 @@ struct pg_server;
 struct pg_server *pg_server_new(const char *dir, const char *log);
 void pg_server_free(struct pg_server *s); /* stops it; NULL is fine */
 
+/*
+ * The same as a standby that streams from the primary, which must be running and knows it by the
+ * name "walreceiver". pg_server_promote() returns when it takes writes.
+ */
+struct pg_server *pg_server_new_standby(
+    const struct pg_server *primary, const char *dir, const char *log);
+void pg_server_promote(struct pg_server *s);
+
 void pg_server_start(struct pg_server *s);                  /* returns when it takes connections */
 void pg_server_stop(struct pg_server *s, const char *mode); /* "smart", "fast", "immediate" */
 pid_t pg_server_pid(const struct pg_server *s);
 
 /* The only database, as this role (no password). malloc'd. */
 char *pg_server_url(const struct pg_server *s, const char *role);
+
+/* Whichever of the two takes writes. malloc'd. */
+char *pg_server_pair_url(const struct pg_server *a, const struct pg_server *b, const char *role);
+
+const char *pg_server_dir(const struct pg_server *s);
 
 char *pg_server_socket(const struct pg_server *s); /* path; malloc'd */
 

@@ -21,9 +21,14 @@ static void accept_link(struct proxy *p)
 {
 	int client = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
 	int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_un at;
+
+	pthread_mutex_lock(&p->lock);
+	at = p->server;
+	pthread_mutex_unlock(&p->lock);
 
 	if (client >= 0 && server >= 0 &&
-	    connect(server, (struct sockaddr *)&p->server, sizeof(p->server)) == 0) {
+	    connect(server, (struct sockaddr *)&at, sizeof(at)) == 0) {
 		link_start(p, client, server);
 		return;
 	}
@@ -55,6 +60,19 @@ static void listen_anywhere(struct proxy *p)
 	p->port = ntohs(at.sin_port);
 }
 
+enum proxy_protocol proxy_protocol(const struct proxy *p)
+{
+	return p->protocol;
+}
+
+void proxy_set_server(struct proxy *p, const char *server)
+{
+	pthread_mutex_lock(&p->lock);
+	p->server.sun_family = AF_UNIX;
+	snprintf(p->server.sun_path, sizeof(p->server.sun_path), "%s", server);
+	pthread_mutex_unlock(&p->lock);
+}
+
 struct proxy *proxy_open(enum proxy_protocol protocol, const char *server)
 {
 	struct proxy *p = calloc(1, sizeof(*p));
@@ -63,11 +81,10 @@ struct proxy *proxy_open(enum proxy_protocol protocol, const char *server)
 	if (p == NULL)
 		die("out of memory");
 	p->protocol = protocol;
-	p->server.sun_family = AF_UNIX;
-	snprintf(p->server.sun_path, sizeof(p->server.sun_path), "%s", server);
 	set_limit(p, PROXY_TO_SERVER, NO_LIMIT);
 	set_limit(p, PROXY_TO_CLIENT, NO_LIMIT);
 	pthread_mutex_init(&p->lock, NULL);
+	proxy_set_server(p, server);
 	pthread_condattr_init(&monotonic);
 	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	pthread_cond_init(&p->changed, &monotonic);

@@ -25,6 +25,11 @@ enum proxy_way { PROXY_TO_SERVER = 1, PROXY_TO_CLIENT = 2 };
 struct proxy *proxy_open(enum proxy_protocol protocol, const char *server);
 void proxy_close(struct proxy *p); /* cuts every link; NULL is fine */
 
+enum proxy_protocol proxy_protocol(const struct proxy *p);
+
+/* For links made from now on. */
+void proxy_set_server(struct proxy *p, const char *server);
+
 /* url, which leads to the server's socket, as it leads through the proxy. malloc'd. */
 char *proxy_url(const struct proxy *p, const char *url);
 

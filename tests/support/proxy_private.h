@@ -41,13 +41,13 @@ struct link {
 
 struct proxy {
 	enum proxy_protocol protocol;
-	struct sockaddr_un server;
 	int port, listener;
 	int stop[2]; /* a pipe: closing its end stops the accepting thread */
 	pthread_t thread;
 
 	pthread_mutex_t lock; /* of all below, and of links but for their reading and writing */
 	pthread_cond_t changed;
+	struct sockaddr_un server;
 	struct link *links;
 	unsigned held; /* ways */
 	int64_t delay_ms;

@@ -16,7 +16,7 @@
 
 #define TAIL_BYTES 3000
 
-static const char *const role_names[ROLE_COUNT] = {
+const char *const world_role_names[ROLE_COUNT] = {
     "postgres", "w_producer", "w_relay", "w_consumer", "w_operator"};
 
 static const char *const redis_users[ROLE_COUNT] = {
@@ -82,7 +82,7 @@ static void start_servers(struct world *w)
 static void make_urls(struct world *w)
 {
 	for (int i = 0; i < ROLE_COUNT; i++)
-		w->urls[i] = pg_server_url(w->pg, role_names[i]);
+		w->urls[i] = pg_server_url(w->pg, world_role_names[i]);
 	for (int i = 0; i < ROLE_COUNT; i++)
 		w->redis_urls[i] = redis_server_url(w->redis, redis_users[i]);
 }
@@ -126,6 +126,7 @@ void world_close(struct world *w)
 	world_services_end(w);
 	world_proxies_close(w);
 	PQfinish(w->sql);
+	pg_server_free(w->pg_standby);
 	pg_server_free(w->pg);
 	redis_server_free(w->redis);
 	signer_free(w->signer);

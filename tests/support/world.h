@@ -68,6 +68,15 @@ void world_redis_start(struct world *w, bool keep_data);
 pid_t world_redis_pid(const struct world *w);
 
 /*
+ * A second PostgreSQL server, to which every commit is copied before it returns.  From then on all
+ * URLs name both servers and mean the one that takes writes; so before any service is started.
+ * world_pg_failover(): the one that takes writes dies, the other takes over (proxies follow it),
+ * and gets a new standby in the place of the dead.  Writes wait until it is there.
+ */
+void world_pg_add_standby(struct world *w);
+void world_pg_failover(struct world *w);
+
+/*
  * Services. args is NULL-terminated and comes after the options that the world gives by itself
  * (URLs, listeners on port 0 or a socket, test secrets and roots).  env is NULL-terminated
  * "NAME=value", for UMAVEZ_FAILPOINTS. Returns when /livez answers; a service with

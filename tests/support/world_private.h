@@ -14,6 +14,8 @@
 
 enum world_role { ROLE_ADMIN, ROLE_PRODUCER, ROLE_RELAY, ROLE_CONSUMER, ROLE_OPERATOR, ROLE_COUNT };
 
+extern const char *const world_role_names[ROLE_COUNT]; /* in PostgreSQL */
+
 #define WORLD_MAX_SERVICES 64
 #define WORLD_MAX_PROXIES 32
 
@@ -26,7 +28,8 @@ struct service {
 struct world {
 	char *dir;
 	struct janitor janitor;
-	struct pg_server *pg;
+	struct pg_server *pg;         /* takes writes */
+	struct pg_server *pg_standby; /* NULL: none */
 	struct redis_server *redis;
 	char *urls[ROLE_COUNT];
 	char *redis_urls[ROLE_COUNT];
@@ -52,6 +55,7 @@ void world_services_end(struct world *w);
 char *world_pg_url_via(const struct world *w, enum world_role role);
 char *world_redis_url_via(const struct world *w, enum world_role role);
 
+void world_proxies_follow(struct world *w); /* to the PostgreSQL server that takes writes */
 void world_proxies_close(struct world *w);
 
 /* Print the message and the end of every log, and exit(1). */

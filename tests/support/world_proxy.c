@@ -47,6 +47,16 @@ char *world_redis_url_via(const struct world *w, enum world_role role)
 	return url_via(w->redis_proxy, w->redis_urls[role]);
 }
 
+void world_proxies_follow(struct world *w)
+{
+	char *socket = pg_server_socket(w->pg);
+
+	for (int i = 0; i < w->n_proxies; i++)
+		if (proxy_protocol(w->proxies[i]) == PROXY_POSTGRES)
+			proxy_set_server(w->proxies[i], socket);
+	free(socket);
+}
+
 void world_proxies_close(struct world *w)
 {
 	for (int i = 0; i < w->n_proxies; i++)
