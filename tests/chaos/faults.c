@@ -3,8 +3,8 @@
 #include "tests/chaos/scene.h"
 
 /*
- * A PostgreSQL failover to a standby and a Redis failover by Sentinel are rows like pg_crash and
- * redis_crash, which take TAKES_PG and TAKES_REDIS away and give back another server.
+ * Weights make kills of services, and cuts, a little more frequent than faults of servers, which
+ * all services feel.  A Redis failover by Sentinel would be a row like "Redis crashes".
  */
 const struct fault faults[] = {
     {"kill -9", 30, MEMBERS, 50, 3000, TAKES_MEMBER, 0, fault_kill, fault_start},
@@ -21,9 +21,11 @@ const struct fault faults[] = {
     {"forget connections", 6, PROXIES, 500, 8000, TAKES_PROXY, 0, fault_forget, fault_cut},
 
     {"PostgreSQL crashes", 6, 1, 50, 2000, TAKES_PG, 0, fault_pg_crash, fault_pg_start},
+    {"PostgreSQL fails over", 1, 1, 0, 0, TAKES_PG, 0, fault_pg_failover, NULL},
     {"end sessions", 8, ROLES, 0, 0, 0, TAKES_PG, fault_sessions, NULL},
     {"take leases away", 10, SHARDS, 0, 0, 0, TAKES_PG | TAKES_EFFECTS, fault_lease, NULL},
     {"open transaction", 12, TELLERS, 100, 4000, TAKES_TELLER, TAKES_PG, fault_tell, fault_told},
+    {"refuse a purchase", 8, 1, 0, 0, 0, TAKES_PG | TAKES_EFFECTS, fault_refuse, NULL},
     {"copy effects", 5, 1, 0, 0, TAKES_EFFECTS, TAKES_PG, fault_effects_copy, NULL},
     {"restore effects", 4, 1, 0, 0, TAKES_EFFECTS, TAKES_PG, fault_effects_restore, NULL},
 

@@ -30,10 +30,12 @@ void fault_forget(struct scene *s, const struct step *step);
 /* faults_server.c */
 void fault_pg_crash(struct scene *s, const struct step *step);
 void fault_pg_start(struct scene *s, const struct step *step);
+void fault_pg_failover(struct scene *s, const struct step *step);
 void fault_sessions(struct scene *s, const struct step *step);
 void fault_lease(struct scene *s, const struct step *step);
 void fault_tell(struct scene *s, const struct step *step);
 void fault_told(struct scene *s, const struct step *step);
+void fault_refuse(struct scene *s, const struct step *step);
 void fault_effects_copy(struct scene *s, const struct step *step);
 void fault_effects_restore(struct scene *s, const struct step *step);
 void fault_redis_crash(struct scene *s, const struct step *step);

@@ -9,6 +9,7 @@
 
 #define COPIES 3
 #define MAX_THEFT_MS 3000
+#define MAX_REFUSAL_MS 5000
 
 void fault_pg_crash(struct scene *s, const struct step *step)
 {
@@ -20,6 +21,13 @@ void fault_pg_start(struct scene *s, const struct step *step)
 {
 	(void)step;
 	world_pg_start(s->stack.world);
+}
+
+void fault_pg_failover(struct scene *s, const struct step *step)
+{
+	(void)step;
+	world_pg_failover(s->stack.world);
+	s->counts.failovers++;
 }
 
 void fault_sessions(struct scene *s, const struct step *step)
@@ -69,6 +77,15 @@ void fault_told(struct scene *s, const struct step *step)
 	PQclear(PQexec(s->tellers[step->target], step->detail % 4 ? "COMMIT" : "ROLLBACK"));
 	PQfinish(s->tellers[step->target]);
 	s->tellers[step->target] = NULL;
+}
+
+/* The handler raises for a purchase that it has applied before. */
+void fault_refuse(struct scene *s, const struct step *step)
+{
+	effects_db_run(s->effects,
+	    "INSERT INTO witness.refused SELECT subject, clock_timestamp() + interval '%d ms' "
+	    "FROM effects.inbox ORDER BY md5(subject || %d) LIMIT 1",
+	    (int)(step->detail % MAX_REFUSAL_MS), (int)(step->detail >> 40));
 }
 
 static char *copy_name(unsigned n)

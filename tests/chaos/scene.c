@@ -43,6 +43,32 @@ void scene_blame(struct scene *s, const char *fmt, ...)
 	va_end(args);
 }
 
+/* The witness's handler, which chaos can make refuse a purchase for a while. */
+static void install_handler(struct scene *s)
+{
+	effects_db_run(s->effects,
+	    "CREATE TABLE witness.refused (subject text NOT NULL, until timestamptz NOT NULL);"
+	    "CREATE FUNCTION witness.apply_or_refuse(event json) RETURNS void LANGUAGE plpgsql AS "
+	    "$$ "
+	    "BEGIN IF EXISTS (SELECT FROM witness.refused WHERE subject = event ->> 'subject' "
+	    "AND until > clock_timestamp()) THEN RAISE 'refused'; END IF; "
+	    "PERFORM witness.apply(event); END $$;"
+	    "GRANT SELECT ON witness.refused TO umavez_consumer");
+}
+
+/* What was tried in vain too often, or by consumers that were killed over it, waits for us: if the
+ * consumer parks messages. */
+static bool is_applied(void *ctx)
+{
+	const struct scene *s = ctx;
+
+	effects_db_run(s->effects,
+	    "DO $$ BEGIN IF to_regclass('effects.parked') IS NOT NULL THEN "
+	    "UPDATE effects.parked SET state = 'retry', next_at = clock_timestamp() "
+	    "WHERE state = 'failed'; END IF; END $$");
+	return effects_db_await_applied(s->effects, 1000);
+}
+
 static void start_member(struct scene *s, int i)
 {
 	struct member *m = &s->members[i];
@@ -52,7 +78,8 @@ static void start_member(struct scene *s, int i)
 	/* Small appends and batches: so that there are middles to be interrupted in. */
 	const char *const relay[] = {"--append-batch", "5", "--trim-interval",
 	    s->trims ? "100ms" : "10s", "--poll-interval", "100ms", NULL};
-	const char *const consumer[] = {"--database-url", effects_url, "--batch", "20", NULL};
+	const char *const consumer[] = {"--database-url", effects_url, "--batch", "20", "--handler",
+	    "witness.apply_or_refuse", NULL};
 
 	m->role = (enum role)(i / 2);
 	snprintf(m->name, sizeof(m->name), "%s %d", role_names[m->role], i % 2 + 1);
@@ -80,11 +107,13 @@ void scene_open(struct scene *s, uint64_t seed, int64_t for_ms, int per_second)
 {
 	*s = (struct scene){.trims = seed % 2 == 0};
 	stack_open(&s->stack);
+	world_pg_add_standby(s->stack.world);
 	if (!s->trims)
 		stack_keep_streams(&s->stack);
 	world_sql(s->stack.world,
 	    "INSERT INTO intake.emitter (role_name, source) VALUES ('postgres', 'app')");
 	s->effects = effects_db_open(s->stack.world);
+	install_handler(s);
 	effects_db_backup(s->effects, "copy_0");
 	s->copies = 1;
 	for (int i = 0; i < PROXIES; i++)
@@ -138,12 +167,14 @@ void scene_settle(struct scene *s)
 {
 	scene_say(s, "heal everything");
 	heal_networks(s);
-	if (!load_wait(s->load, SETTLE_MS))
+	if (load_wait(s->load, SETTLE_MS))
+		scene_say(s, "all is answered");
+	else
 		scene_blame(s, "notifications are not answered");
-	scene_say(s, "all is answered");
-	if (!effects_db_await_applied(s->effects, SETTLE_MS))
+	if (await(is_applied, s, SETTLE_MS))
+		scene_say(s, "all is applied");
+	else
 		scene_blame(s, "messages are not applied");
-	scene_say(s, "all is applied");
 	if (!s->trims && !streams_await_complete(s->stack.world, SETTLE_MS))
 		scene_blame(s, "the streams are not complete");
 	scene_watch(s);
