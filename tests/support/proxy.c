@@ -65,6 +65,11 @@ enum proxy_protocol proxy_protocol(const struct proxy *p)
 	return p->protocol;
 }
 
+int proxy_port(const struct proxy *p)
+{
+	return p->port;
+}
+
 void proxy_set_server(struct proxy *p, const char *server)
 {
 	pthread_mutex_lock(&p->lock);

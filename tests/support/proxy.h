@@ -26,6 +26,7 @@ struct proxy *proxy_open(enum proxy_protocol protocol, const char *server);
 void proxy_close(struct proxy *p); /* cuts every link; NULL is fine */
 
 enum proxy_protocol proxy_protocol(const struct proxy *p);
+int proxy_port(const struct proxy *p); /* on 127.0.0.1 */
 
 /* For links made from now on. */
 void proxy_set_server(struct proxy *p, const char *server);

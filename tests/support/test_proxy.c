@@ -28,13 +28,11 @@ struct line {
 
 static int connect_to(const struct proxy *p)
 {
-	char *url = proxy_url(p, "unix:///x");
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	at.sin_port = htons((uint16_t)atoi(strrchr(url, ':') + 1));
+	at.sin_port = htons((uint16_t)proxy_port(p));
 	CHECK_INT(connect(fd, (struct sockaddr *)&at, sizeof(at)), 0);
-	free(url);
 	return fd;
 }
 
@@ -345,23 +343,14 @@ static void done_and_not_answered_by_postgresql(void)
 	world_close(w);
 }
 
-static redisContext *redis_through(const struct world *w, const struct proxy *p)
-{
-	char *url = proxy_url(p, world_redis_url(w));
-	redisContext *c = redisConnect("127.0.0.1", atoi(strrchr(url, ':') + 1));
-
-	CHECK(c != NULL && !c->err);
-	free(url);
-	return c;
-}
-
 static void done_and_not_answered_by_redis(void)
 {
 	struct world *w = world_open(0);
 	struct proxy *p = world_redis_proxy(w);
-	redisContext *c = redis_through(w, p), *direct = world_redis(w);
+	redisContext *c = redisConnect("127.0.0.1", proxy_port(p)), *direct = world_redis(w);
 	redisReply *reply;
 
+	CHECK(c != NULL && !c->err);
 	proxy_cut_answer(p, "EVAL", PROXY_KEEP_ALL);
 	reply = redisCommand(c, "EVALSHA 0123456789012345678901234567890123456789 0");
 	CHECK(reply != NULL);
