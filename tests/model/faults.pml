@@ -1,0 +1,76 @@
+/*
+ * faults.pml - what happens to the stores and the network, a bounded number of times and at any
+ * moment.  Crashes are in the processes themselves.
+ */
+
+/* Redis comes back without its last entry, as a replica that lagged does; repeated, without more. */
+inline lose_last()
+{
+	drop_last();
+	last_id = entry_id[entries - 1];
+	bookmark = MIN(bookmark, last_id)
+}
+
+proctype faults()
+{
+	byte losses = LOSSES, flushes = FLUSHES, foreign = FOREIGN;
+#if RESTORES
+	byte restores = RESTORES;
+	bit saved; /* once; before that the save is the beginning */
+	byte saved_cursor, saved_inbox, saved_applied;
+#endif
+	byte lost;
+
+	do
+	:: over = true; break
+#if LOSSES
+	:: losses && entries > 1 ->
+		losses--;
+		atomic {
+			lost = 1;
+			do
+			:: lost < entries - 1 -> lost++
+			:: break
+			od;
+			d_step {
+				do
+				:: lost -> lose_last(); lost--
+				:: else -> break
+				od;
+				server++;
+				printf("stream: lost what was after %d-%d\n", AT(last_id))
+			}
+		}
+#endif
+#if FLUSHES
+	:: d_step { flushes && last_id -> flushes--; flush() }
+#endif
+#if FOREIGN
+	/* XADD *, in the millisecond of the last entry or later */
+	:: d_step { foreign && SEQ(last_id) < ROWS && last_id -> foreign--; xadd(last_id + 1, 0) }
+	:: d_step { foreign -> foreign--; e = ID(TICK(last_id) + 1, 0); xadd(e, 0) }
+	:: d_step { foreign -> foreign--; e = ID(TICK(last_id) + 2, 0); xadd(e, 0) }
+#endif
+#if RESTORES
+	:: d_step {
+		restores && !saved && cursor ->
+		saved = true;
+		saved_cursor = cursor;
+		saved_inbox = inbox;
+		saved_applied = applied
+	   }
+	:: d_step {
+		restores && applied != saved_applied ->
+		restores--;
+		effects_server++;
+		cursor = saved_cursor;
+		inbox = saved_inbox;
+		applied = saved_applied;
+		printf("effects: back to cursor %d-%d, rows %d\n", AT(cursor), applied);
+		saved_cursor = 0;
+		saved_inbox = 0;
+		saved_applied = 0
+	   }
+#endif
+	od
+}

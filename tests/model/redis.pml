@@ -1,0 +1,100 @@
+/*
+ * redis.pml - one shard's stream, the consumer's group and the hash of replays.  Each inline is one
+ * command, one script or one MULTI: Redis runs it at once.
+ */
+byte entry_id[MAX_ENTRIES];
+byte entry_row[MAX_ENTRIES]; /* the message; 0: none of ours */
+byte entries;
+byte last_id; /* last-generated-id */
+bit has_group;
+byte bookmark; /* the group's last-delivered-id */
+byte asked;    /* ask:<consumer>, as the cursor + 1; 0: none */
+byte answered; /* answer:<consumer>: to which cursor, + 1; 0: none */
+byte answer;   /* the tick; 0: none is needed */
+byte server;   /* which one is the master: a failover cuts every connection */
+
+/* What was ever published, and for each row the first ID under which it was. */
+byte published;
+byte first_id[ROWS + 1];
+
+hidden byte e, shift;
+
+/* XADD with an explicit ID, which Redis refuses unless it is above the last one. */
+inline xadd(id, of_row)
+{
+	assert(id > last_id);
+	assert(entries < MAX_ENTRIES);
+	entry_id[entries] = id;
+	entry_row[entries] = of_row;
+	entries++;
+	last_id = id;
+	printf("stream: + %d-%d, row %d\n", AT(id), of_row)
+}
+
+/* The first entry behind a position: its index, or entries. */
+inline find_behind(position, ret)
+{
+	ret = 0;
+	do
+	:: ret < entries && entry_id[ret] <= position -> ret++
+	:: else -> break
+	od
+}
+
+inline drop_first(n)
+{
+	for (e : 0 .. MAX_ENTRIES - 1) {
+		if
+		:: e + n < entries ->
+			entry_id[e] = entry_id[e + n];
+			entry_row[e] = entry_row[e + n]
+		:: else -> entry_id[e] = 0; entry_row[e] = 0
+		fi
+	}
+	entries = entries - n
+}
+
+inline drop_last()
+{
+	entries--;
+	entry_id[entries] = 0;
+	entry_row[entries] = 0
+}
+
+/* XTRIM MINID = keep, of relay/trim.lua. */
+inline xtrim(keep)
+{
+	shift = 0;
+	do
+	:: shift < entries && entry_id[shift] < keep -> shift++
+	:: else -> break
+	od;
+	if
+	:: shift -> drop_first(shift); printf("stream: trimmed to %d-%d\n", AT(entry_id[0]))
+	:: else
+	fi
+}
+
+/* XGROUP SETID */
+inline set_bookmark(to)
+{
+	if
+	:: has_group -> bookmark = to; printf("bookmark: %d-%d\n", AT(to))
+	:: else
+	fi
+}
+
+inline flush()
+{
+	do
+	:: entries -> drop_last()
+	:: else -> break
+	od;
+	last_id = 0;
+	has_group = false;
+	bookmark = 0;
+	asked = 0;
+	answered = 0;
+	answer = 0;
+	printf("stream: flushed\n")
+}

@@ -1,0 +1,342 @@
+/*
+ * relay.pml - one worker of one relay.  Each option of its loop is one statement or one script; what
+ * a crash takes away is everything but its number.
+ */
+mtype:relay_step = { FIND_STREAM, FIND_OWN, FIND_CHAIN, FIND_NEXT, REPAIR, REPAIR_INSERT, RUN, READ, APPEND,
+	CUT, CUT_INSERT, REPLAY_LOOK, REPLAY, REPLAY_INSERT, ANSWER, TRIM, TRIM_STORE, TRIM_CUT };
+
+/* relay/sql/owns.sql: whether entry e stands for a row of the outbox under that row's position. */
+inline find_own(upto, ret)
+{
+	ret = 0;
+	e = entries;
+	do
+	:: e == 0 -> break
+	:: else ->
+		e--;
+		k = 0;
+		do
+		:: k < ticks && chain[k].name != TICK(entry_id[e]) -> k++
+		:: else -> break
+		od;
+		if
+		:: entry_id[e] > upto || entry_row[e] == 0 || k == ticks ||
+		       entry_row[e] != SEQ(entry_id[e])
+		:: else ->
+			batch_of(rows);
+			if
+			:: rows & BIT(entry_row[e]) -> ret = entry_id[e]; break
+			:: else
+			fi
+		fi
+	od
+}
+
+#define TICK_NAME (MAX(chain_end, least) + 1 + me) /* clocks differ: the second relay's is ahead */
+
+/* Nothing to do: until somebody commits, cuts, appends, asks, or Redis loses. */
+#define STREAM_MOVED (last_id != expected)
+#define TICK_DUE (LAST.name != chain_end || (committed & ~LAST.snapshot))
+#define QUESTION (asked && entries)
+#define TRIM_DUE (has_group && (!has_ack || ack != MIN(bookmark, own) ||                           \
+	(entries && entry_id[0] < MIN(bookmark, own))))
+
+/* place_shard(): nothing is remembered. */
+inline unplace()
+{
+	phase = FIND_STREAM;
+	last = 0;
+	least = 0;
+	own = 0;
+	chain_end = 0;
+	at = 0;
+	expected = 0;
+	setback = 0;
+	drained = 0;
+	session = 0
+}
+
+/* What is behind the last tick needs no keeping: the next one is named above that. */
+inline place()
+{
+	expected = last;
+	known = last;
+	last = 0;
+#ifndef TRIMMING
+	own = 0;
+#endif
+	least = (least <= chain_end -> 0 : least);
+	phase = RUN
+}
+
+inline forget_step()
+{
+	snapshot = 0;
+	from = 0;
+	position = 0;
+	replay_tick = 0;
+	n = 0;
+	batch[0] = 0;
+	batch[1] = 0
+}
+
+/* relay/append.lua */
+inline append(ret_moved)
+{
+	ret_moved = (last_id != expected);
+#ifdef NO_COMPARE_APPEND
+	ret_moved = (last_id >= batch[0]); /* what XADD itself refuses */
+#endif
+	if
+	:: ret_moved
+	:: else ->
+		if
+		:: setback && has_group && bookmark > last_id -> bookmark = last_id
+		:: else
+		fi;
+		for (v : 0 .. n - 1) {
+			row = SEQ(batch[v]);
+			/* P5 */
+			assert((EARLIER(row) & committed & ~published) == 0);
+			/* P6, P7 */
+			assert(!ONE_POSITION || !first_id[row] || first_id[row] == batch[v]);
+			published = published | BIT(row);
+			if
+			:: ONE_POSITION -> first_id[row] = batch[v]
+			:: else
+			fi;
+			xadd(batch[v], row)
+		}
+	fi
+}
+
+proctype relay(bit me)
+{
+	mtype:relay_step phase = FIND_STREAM;
+	byte crashes = RELAY_CRASHES;
+	byte known;             /* shard->known: where this process last saw the stream end */
+	byte last, least, own;  /* the finding */
+	byte session;           /* with which server it was begun */
+	byte chain_end;         /* shard->last_tick */
+	byte at, expected;      /* publisher->at */
+	bit setback, drained;
+	byte snapshot, from, position, replay_tick; /* between a statement and what follows from it */
+	byte batch[2], n;
+
+end_idle:
+	do
+	:: d_step {
+		crashes && !over && !(phase == FIND_STREAM && !known) ->
+		crashes--;
+		unplace();
+		forget_step();
+		known = 0;
+		printf("relay %d: crashes\n", me)
+	   }
+
+	/* find_position() */
+	:: d_step {
+		phase == FIND_STREAM -> /* relay/look.lua */
+		last = last_id;
+		session = server;
+		least = TICK(MAX(last_id, bookmark));
+		phase = FIND_OWN
+	   }
+	:: d_step {
+		phase == FIND_OWN -> /* scan_back() */
+		if
+		:: session != server -> unplace()
+		:: else ->
+#ifdef REMEMBER_POSITION
+			if
+			:: known -> own = known
+			:: else -> find_own(last, own)
+			fi;
+#else
+			find_own(last, own);
+#endif
+			phase = FIND_CHAIN
+		fi;
+		session = 0
+	   }
+	:: d_step {
+		phase == FIND_CHAIN -> /* relay/sql/chain.sql */
+		chain_end = LAST.name;
+		at = (own -> own : (has_ack -> ack : 0)); /* position_start() */
+		phase = FIND_NEXT
+	   }
+	:: d_step {
+		phase == FIND_NEXT -> /* relay/sql/first_after.sql, then position_decide() */
+		first_after(at, found);
+		setback = (known == 0 || last != known);
+		printf("relay %d: own %d-%d, last %d-%d, publishes after %d-%d\n", me, AT(own), AT(last),
+		    AT(at));
+		if
+#ifndef NO_REPAIR
+		:: found && found <= last -> phase = REPAIR
+#endif
+		:: else ->
+			/* take_place() */
+			at = MAX(at, last);
+			place()
+		fi
+	   }
+	:: d_step {
+		phase == REPAIR -> /* chain_branch() */
+		if
+		:: LAST.name != chain_end -> unplace()
+		:: else ->
+			snapshot = committed;
+			solid_position(at, from);
+			phase = REPAIR_INSERT
+		fi
+	   }
+	:: d_step {
+		phase == REPAIR_INSERT ->
+		name = TICK_NAME;
+		insert_tick(name, chain_end, snapshot, from, false, found);
+		if
+		:: found ->
+			chain_end = name;
+			at = ID(chain_end, 0);
+			place()
+		:: else -> unplace()
+		fi;
+		forget_step()
+	   }
+
+	/* run_once() */
+	:: d_step { phase == RUN && STREAM_MOVED -> unplace() } /* poll_stream() */
+	:: d_step { phase == RUN && !drained -> phase = READ }
+	:: d_step {
+		phase == RUN && drained && TICK_DUE -> /* relay/sql/tick.sql, up to its INSERT */
+		if
+		:: LAST.name != chain_end -> unplace()
+		:: else -> current_snapshot(snapshot); phase = CUT_INSERT
+		fi
+	   }
+	:: d_step {
+		phase == CUT_INSERT ->
+		name = TICK_NAME;
+		insert_tick(name, chain_end, snapshot, 0, false, found);
+		if
+		:: found -> chain_end = name; least = 0; drained = false; phase = RUN
+		:: else -> unplace()
+		fi;
+		forget_step()
+	   }
+
+	/* publisher_run() */
+	:: d_step {
+		phase == READ -> /* outbox_fill() */
+		found = at;
+		do
+		:: n == RELAY_BATCH -> break
+		:: else ->
+			e = found;
+			first_after(e, found);
+			if
+			:: found -> batch[n] = found; n++
+			:: else -> break
+			fi
+		od;
+		if
+		:: n -> phase = APPEND; printf("relay %d: read from %d-%d\n", me, AT(batch[0]))
+		:: else -> drained = true; phase = RUN
+		fi
+	   }
+	:: d_step {
+		phase == APPEND ->
+		printf("relay %d: append from %d-%d after %d-%d\n", me, AT(batch[0]), AT(expected));
+		append(found);
+		if
+		:: found -> unplace(); printf("relay %d: moved\n", me)
+		:: else ->
+			at = batch[n - 1];
+			expected = at;
+#ifdef TRIMMING
+			own = at;
+#endif
+			known = at;
+			setback = false;
+			phase = RUN
+		fi;
+		forget_step()
+	   }
+
+#ifdef TRIMMING
+	/* trim_run() */
+	:: d_step {
+		phase == RUN && TRIM_DUE -> /* relay/groups.lua */
+		position = MIN(bookmark, own);
+		phase = TRIM_STORE
+	   }
+	:: d_step {
+		phase == TRIM_STORE -> /* relay/sql/register.sql, acknowledge.sql */
+		has_ack = true;
+		ack = position;
+		phase = TRIM_CUT
+	   }
+	:: d_step {
+		phase == TRIM_CUT -> /* relay/trim.lua */
+		if
+		:: has_group -> found = MIN(position, MIN(bookmark, own)); xtrim(found)
+		:: else
+		fi;
+		forget_step();
+		phase = RUN
+	   }
+#endif
+
+	/* replay_run() */
+	:: d_step {
+		phase == RUN && QUESTION && !STREAM_MOVED -> /* poll_stream() */
+		from = entry_id[0];
+		phase = REPLAY_LOOK
+	   }
+	:: d_step {
+		phase == REPLAY_LOOK -> /* HGETALL, relay/sql/first_after.sql */
+		if
+		:: !asked -> forget_step(); phase = RUN
+		:: else ->
+			position = asked - 1;
+			first_after(position, found);
+			phase = (found && found < from -> REPLAY : ANSWER)
+		fi
+	   }
+	:: d_step {
+		phase == REPLAY -> /* chain_branch() */
+		if
+		:: LAST.name != chain_end -> unplace(); forget_step()
+		:: else ->
+			snapshot = committed;
+			solid_position(position, from);
+			phase = REPLAY_INSERT
+		fi
+	   }
+	:: d_step {
+		phase == REPLAY_INSERT ->
+		name = TICK_NAME;
+		insert_tick(name, chain_end, snapshot, from, true, found);
+		if
+		:: found ->
+			chain_end = name;
+			replay_tick = chain_end;
+			drained = false;
+			phase = ANSWER
+		:: else -> unplace(); forget_step()
+		fi
+	   }
+	:: d_step {
+		phase == ANSWER -> /* relay/answer.lua */
+		if
+		:: asked == position + 1 ->
+			printf("relay %d: to %d-%d the answer is %d\n", me, AT(position), replay_tick);
+			answered = asked; answer = replay_tick; asked = 0
+		:: else
+		fi;
+		forget_step();
+		phase = RUN
+	   }
+	od
+}
