@@ -19,7 +19,12 @@ proctype faults()
 	bit saved; /* once; before that the save is the beginning */
 	byte saved_cursor, saved_inbox, saved_applied;
 #endif
+#if LOSSES
 	byte lost;
+#endif
+#ifdef LATE_BOOKMARK
+	byte late; /* ROWS + 1, which is no position: it was */
+#endif
 
 	do
 	:: over = true; break
@@ -50,6 +55,16 @@ proctype faults()
 	:: d_step { foreign && SEQ(last_id) < ROWS && last_id -> foreign--; xadd(last_id + 1, 0) }
 	:: d_step { foreign -> foreign--; e = ID(TICK(last_id) + 1, 0); xadd(e, 0) }
 	:: d_step { foreign -> foreign--; e = ID(TICK(last_id) + 2, 0); xadd(e, 0) }
+#endif
+#ifdef LATE_BOOKMARK
+	/* A former owner tells how far it has got, long after. */
+	:: d_step { !late && cursor -> late = cursor }
+	:: d_step {
+		late && late != ROWS + 1 && has_group ->
+		printf("a late bookmark\n");
+		set_bookmark(late);
+		late = ROWS + 1
+	   }
 #endif
 #if RESTORES
 	:: d_step {
