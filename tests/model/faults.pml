@@ -52,7 +52,7 @@ proctype faults()
 #endif
 #if FOREIGN
 	/* XADD *, in the millisecond of the last entry or later */
-	:: d_step { foreign && SEQ(last_id) < ROWS && last_id -> foreign--; xadd(last_id + 1, 0) }
+	:: d_step { foreign && SEQ(last_id) < ROWS && last_id -> foreign--; e = last_id + 1; xadd(e, 0) }
 	:: d_step { foreign -> foreign--; e = ID(TICK(last_id) + 1, 0); xadd(e, 0) }
 	:: d_step { foreign -> foreign--; e = ID(TICK(last_id) + 2, 0); xadd(e, 0) }
 #endif

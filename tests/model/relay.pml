@@ -35,7 +35,7 @@ inline find_own(upto, ret)
 #define TICK_NAME (MAX(chain_end, least) + 1 + me) /* clocks differ: the second relay's is ahead */
 
 /* Nothing to do: until somebody commits, cuts, appends, asks, or Redis loses. */
-#define STREAM_MOVED (last_id != expected)
+#define STREAM_MOVED (last_id != expected || session != server)
 #define TICK_DUE (LAST.name != chain_end || (committed & ~LAST.snapshot))
 #define QUESTION (asked && entries)
 #define TRIM_DUE (has_group && (!has_ack || ack != MIN(bookmark, own) ||                           \
@@ -83,9 +83,9 @@ inline forget_step()
 /* relay/append.lua */
 inline append(ret_moved)
 {
-	ret_moved = (last_id != expected);
+	ret_moved = STREAM_MOVED;
 #ifdef NO_COMPARE_APPEND
-	ret_moved = (last_id >= batch[0]); /* what XADD itself refuses */
+	ret_moved = (last_id >= batch[0]); /* XADD itself refuses these */
 #endif
 	if
 	:: ret_moved
@@ -156,8 +156,7 @@ end_idle:
 			find_own(last, own);
 #endif
 			phase = FIND_CHAIN
-		fi;
-		session = 0
+		fi
 	   }
 	:: d_step {
 		phase == FIND_CHAIN -> /* relay/sql/chain.sql */
