@@ -39,9 +39,7 @@ static int range(struct redis *r, const char *verb, const char *key, const char 
 
 static int entry_id(const redisReply *entry, struct stream_id *ret_id, struct err *err)
 {
-	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
-	    entry->element[0]->type != REDIS_REPLY_STRING ||
-	    !stream_id_parse(entry->element[0]->str, ret_id)) {
+	if (!event_entry_id(entry, ret_id)) {
 		odd_reply(err);
 		return -1;
 	}

@@ -93,14 +93,18 @@ static const char *check_data(const struct event_text *data)
 	return json_syntax_valid(data->s, data->len) ? NULL : "data is not one JSON value";
 }
 
+bool event_entry_id(const redisReply *entry, struct stream_id *ret_id)
+{
+	return entry->type == REDIS_REPLY_ARRAY && entry->elements == 2 &&
+	       is_string(entry->element[0]) && stream_id_parse(entry->element[0]->str, ret_id);
+}
+
 bool event_from_entry(const redisReply *entry, struct event *ret_event, const char **ret_reason)
 {
 	struct event event = {.stream_id = STREAM_ID_ZERO};
 	const char *reason = NULL;
 
-	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
-	    !is_string(entry->element[0]) ||
-	    !stream_id_parse(entry->element[0]->str, &event.stream_id))
+	if (!event_entry_id(entry, &event.stream_id))
 		reason = "not a stream entry";
 	if (!reason)
 		reason = take_fields(&event, entry->element[1]);

@@ -46,6 +46,9 @@ struct event {
 	struct event_text field[EVENT_FIELDS];
 };
 
+/* The ID of one element of an XREAD or XRANGE reply; false: it is no entry. */
+bool event_entry_id(const redisReply *entry, struct stream_id *ret_id);
+
 /*
  * Read one element of an XREAD or XRANGE reply.  False: the entry is not a message of ours (id,
  * source, type, subject, time or data missing or empty, a key that is too long, NUL bytes, invalid

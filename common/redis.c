@@ -179,14 +179,20 @@ int redis_error(struct redis *r, const redisReply *reply, const char *doing, str
 	    doing, reply->str);
 }
 
+const char *redis_text(const redisReply *reply)
+{
+	bool is_text = reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+
+	return is_text ? reply->str : NULL;
+}
+
 const redisReply *redis_field(const redisReply *reply, const char *name)
 {
 	if (reply->type != REDIS_REPLY_ARRAY)
 		return NULL;
 	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
-		const redisReply *key = reply->element[i];
-		if ((key->type == REDIS_REPLY_STRING || key->type == REDIS_REPLY_STATUS) &&
-		    strcmp(key->str, name) == 0)
+		const char *key = redis_text(reply->element[i]);
+		if (key && strcmp(key, name) == 0)
 			return reply->element[i + 1];
 	}
 	return NULL;

@@ -78,6 +78,9 @@ int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err)
  */
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err);
 
+/* The text of a string or status, borrowed, up to its first NUL; NULL: the reply is neither. */
+const char *redis_text(const redisReply *reply);
+
 /* The value after `name` in a flat name/value array reply (XINFO), or NULL. Fields move between
  * versions: always by name. */
 const redisReply *redis_field(const redisReply *reply, const char *name);

@@ -47,9 +47,11 @@ static int select_db(struct redis *r, int db, struct err *err)
 
 static bool is_master(const redisReply *role)
 {
-	return role->type == REDIS_REPLY_ARRAY && role->elements > 0 &&
-	       role->element[0]->type == REDIS_REPLY_STRING &&
-	       strcmp(role->element[0]->str, "master") == 0;
+	const char *name = role->type == REDIS_REPLY_ARRAY && role->elements > 0
+			       ? redis_text(role->element[0])
+			       : NULL;
+
+	return name && strcmp(name, "master") == 0;
 }
 
 int redis_check_master(struct redis *r, struct err *err)

@@ -21,13 +21,6 @@ static const redisReply *entries_of(const redisReply *reply)
 	return entries->type == REDIS_REPLY_ARRAY && entries->elements > 0 ? entries : NULL;
 }
 
-static bool entry_id(const redisReply *entry, struct stream_id *ret_id)
-{
-	return entry->type == REDIS_REPLY_ARRAY && entry->elements == 2 &&
-	       entry->element[0]->type == REDIS_REPLY_STRING &&
-	       stream_id_parse(entry->element[0]->str, ret_id);
-}
-
 static void take_entry(struct batch *b, const redisReply *entry)
 {
 	const char *why;
@@ -56,7 +49,7 @@ int batch_from_reply(redisReply *reply, struct batch **ret_batch, struct err *er
 	}
 	b->events = mem_zalloc(entries->elements, sizeof(*b->events));
 	for (size_t i = 0; i < entries->elements; i++) {
-		if (!entry_id(entries->element[i], &b->last)) {
+		if (!event_entry_id(entries->element[i], &b->last)) {
 			err_set(err, ERR_RETRY, "XREAD: an entry has no ID");
 			goto done;
 		}

@@ -162,8 +162,8 @@ static struct stream_id first_entry(const redisReply *reply)
 	const redisReply *entry = redis_field(reply, "first-entry");
 	struct stream_id id = STREAM_ID_ZERO;
 
-	if (entry && entry->type == REDIS_REPLY_ARRAY && entry->elements == 2)
-		(void)stream_id_parse(entry->element[0]->str, &id);
+	if (entry)
+		(void)event_entry_id(entry, &id);
 	return id;
 }
 

@@ -146,8 +146,7 @@ static bool add_candidate(struct candidates *c, const redisReply *entry)
 	const redisReply *source, *message_id;
 	struct stream_id id;
 
-	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 2 ||
-	    !stream_id_parse(entry->element[0]->str, &id))
+	if (!event_entry_id(entry, &id))
 		return false;
 	source = redis_field(entry->element[1], event_field_names[EVENT_SOURCE]);
 	message_id = redis_field(entry->element[1], event_field_names[EVENT_ID]);

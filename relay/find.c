@@ -1,6 +1,6 @@
 #include "relay/find.h"
 
-#include "common/redis.h"
+#include "common/event.h"
 
 /* Pages of the scan for our newest entry: it is nearly always the last one, and one entry may be as
  * large as an event. */
@@ -19,7 +19,7 @@ static int scan_page(struct db *db, struct stream *stream, unsigned count, struc
 	if (chain_find_own(db, page, &own, err) < 0)
 		goto done;
 	if (own >= 0) {
-		if (!stream_id_parse(page->element[own]->element[0]->str, &in->own)) {
+		if (!event_entry_id(page->element[own], &in->own)) {
 			err_set(err, ERR_RETRY, "Redis: XREVRANGE: unexpected reply");
 			goto done;
 		}
@@ -27,8 +27,7 @@ static int scan_page(struct db *db, struct stream *stream, unsigned count, struc
 		*upto = STREAM_ID_ZERO;
 	} else {
 		in->above += page->elements;
-		*upto = page->elements == count &&
-				stream_id_parse(page->element[count - 1]->element[0]->str, &id)
+		*upto = page->elements == count && event_entry_id(page->element[count - 1], &id)
 			    ? stream_id_before(id)
 			    : STREAM_ID_ZERO;
 	}

@@ -189,10 +189,12 @@ int replay_run(struct replay *r, struct db *db, struct stream *stream, struct st
 	if (redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
 		goto done;
 	r->promised = 0;
-	for (size_t i = 0; i + 1 < reply->elements && !round.raced; i += 2)
-		if (run_field(r, &round, reply->element[i]->str, reply->element[i + 1]->str, err) <
-		    0)
+	for (size_t i = 0; i + 1 < reply->elements && !round.raced; i += 2) {
+		const char *field = redis_text(reply->element[i]);
+		const char *text = redis_text(reply->element[i + 1]);
+		if (field && text && run_field(r, &round, field, text, err) < 0)
 			goto done;
+	}
 	*ret_raced = round.raced;
 	rc = 0;
 done:

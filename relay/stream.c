@@ -74,9 +74,11 @@ static bool is_array(const redisReply *reply, size_t elements)
 
 static int read_state(const redisReply *reply, struct stream_state *state, struct err *err)
 {
-	if (!is_array(reply, 1))
+	const char *type = is_array(reply, 1) ? redis_text(reply->element[0]) : NULL;
+
+	if (!type)
 		return err_set(err, ERR_FATAL, "Redis: look: unexpected reply");
-	snprintf(state->type, sizeof(state->type), "%s", reply->element[0]->str);
+	snprintf(state->type, sizeof(state->type), "%s", type);
 	if (strcmp(state->type, "stream") != 0) {
 		state->kind = strcmp(state->type, "none") == 0 ? STREAM_MISSING : STREAM_WRONG_TYPE;
 		return 0;
@@ -132,9 +134,11 @@ int stream_copy_aside(struct stream *s, struct stream_id after, struct stream_id
 	do {
 		if (script_run(s->redis, &s->aside, 2, 5, argv, &reply, err) < 0)
 			return -1;
-		n = reply->integer;
-		*ret_copied += (uint64_t)n;
+		n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
 		freeReplyObject(reply);
+		if (n < 0)
+			return err_set(err, ERR_FATAL, "Redis: aside: unexpected reply");
+		*ret_copied += (uint64_t)n;
 	} while (n == ASIDE_PAGE);
 	return 0;
 }

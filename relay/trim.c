@@ -66,7 +66,8 @@ static int read_group(const redisReply *entry, struct group *ret_group, struct e
 {
 	struct group g;
 
-	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 3)
+	if (entry->type != REDIS_REPLY_ARRAY || entry->elements != 3 ||
+	    !redis_text(entry->element[0]))
 		return err_set(err, ERR_FATAL, "Redis: groups: unexpected reply");
 	g.name = entry->element[0]->str;
 	g.len = entry->element[0]->len;

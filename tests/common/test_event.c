@@ -144,21 +144,33 @@ static void twice(void)
 
 static void odd_replies(void)
 {
-	static const char *const texts[] = {":1\r\n", "*-1\r\n", "$-1\r\n", "*0\r\n",
-	    "*2\r\n$3\r\n1-1\r\n$-1\r\n", "*2\r\n$3\r\n1-1\r\n*1\r\n$2\r\nid\r\n",
-	    "*2\r\n$1\r\nx\r\n*0\r\n", "*2\r\n:1\r\n*0\r\n",
-	    "*2\r\n$3\r\n1-1\r\n*2\r\n$2\r\nid\r\n:5\r\n"};
+	static const struct {
+		const char *text;
+		bool has_id;
+	} cases[] = {
+	    {":1\r\n", false},
+	    {"*-1\r\n", false},
+	    {"$-1\r\n", false},
+	    {"*0\r\n", false},
+	    {"*2\r\n$3\r\n1-1\r\n$-1\r\n", true},
+	    {"*2\r\n$3\r\n1-1\r\n*1\r\n$2\r\nid\r\n", true},
+	    {"*2\r\n$1\r\nx\r\n*0\r\n", false},
+	    {"*2\r\n:1\r\n*0\r\n", false},
+	    {"*2\r\n$-1\r\n*0\r\n", false},
+	    {"*2\r\n$3\r\n1-1\r\n*2\r\n$2\r\nid\r\n:5\r\n", true},
+	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		redisReader *reader = redisReaderCreate();
 		const char *reason = NULL;
 		struct event event;
 		void *reply = NULL;
 
-		redisReaderFeed(reader, texts[i], strlen(texts[i]));
+		redisReaderFeed(reader, cases[i].text, strlen(cases[i].text));
 		CHECK_INT(redisReaderGetReply(reader, &reply), REDIS_OK);
 		CHECK(!event_from_entry(reply, &event, &reason));
 		CHECK(reason != NULL);
+		CHECK_INT(event_entry_id(reply, &event.stream_id), cases[i].has_id);
 		freeReplyObject(reply);
 		redisReaderFree(reader);
 	}

@@ -409,8 +409,38 @@ static void fields(void)
 	redis_close(r);
 }
 
+/* The text of a reply, or "none", malloc'd. */
+static char *text_of(const char *wire)
+{
+	redisReader *reader = redisReaderCreate();
+	void *reply = NULL;
+	char *text;
+
+	redisReaderFeed(reader, wire, strlen(wire));
+	CHECK_INT(redisReaderGetReply(reader, &reply), REDIS_OK);
+	text = strdup(redis_text(reply) ? redis_text(reply) : "none");
+	freeReplyObject(reply);
+	redisReaderFree(reader);
+	return text;
+}
+
+static void texts(void)
+{
+	static const struct {
+		const char *wire, *text;
+	} cases[] = {{"$6\r\nmaster\r\n", "master"}, {"+OK\r\n", "OK"}, {"$-1\r\n", "none"},
+	    {":1\r\n", "none"}, {"*0\r\n", "none"}, {"-ERR x\r\n", "none"}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = text_of(cases[i].wire);
+		CHECK_STR(text, cases[i].text);
+		free(text);
+	}
+}
+
 static const struct check checks[] = {
     {"commands", commands},
+    {"texts", texts},
     {"error replies", error_replies},
     {"long messages", long_messages},
     {"users and databases", users_and_databases},
