@@ -135,23 +135,45 @@ static char *mask_userinfo(char *url)
 	return replace(url, (size_t)(colon + 1 - url), (size_t)(end - colon - 1));
 }
 
-/* "password=..." as a URL parameter or in libpq's keyword form, where quotes may hold spaces. */
+/* libpq's white space. */
+static const char blanks[] = " \t\n\v\f\r";
+
+static bool is_url(const char *text)
+{
+	return strncmp(text + strspn(text, "abcdefghijklmnopqrstuvwxyz"), "://", 3) == 0;
+}
+
+/* How long the value is that begins here: up to the next parameter of a URL, or in libpq's keyword
+ * form up to white space that is not escaped; after a quote all that follows. */
+static size_t value_length(const char *value, bool in_url)
+{
+	size_t len = 0;
+
+	if (in_url)
+		return strcspn(value, "&");
+	if (*value == '\'')
+		return strlen(value);
+	while (value[len] && !strchr(blanks, value[len]))
+		len += value[len] == '\\' && value[len + 1] ? 2 : 1;
+	return len;
+}
+
+/* "password=..." as a URL's parameter or in libpq's keyword form:
+ * https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING */
 static char *mask_parameters(char *url)
 {
 	static const char key[] = "password";
+	bool in_url = is_url(url);
 
 	for (size_t from = 0; url[from]; from++) {
 		if (strncasecmp(url + from, key, strlen(key)) != 0)
 			continue;
 		size_t at = from + strlen(key);
-		at += strspn(url + at, " ");
+		at += strspn(url + at, blanks);
 		if (url[at] != '=')
 			continue;
-		at += 1 + strspn(url + at + 1, " ");
-		size_t len = strcspn(url + at, "& ");
-		if (url[at] == '\'')
-			len = strlen(url + at);
-		url = replace(url, at, len);
+		at += 1 + strspn(url + at + 1, blanks);
+		url = replace(url, at, value_length(url + at, in_url));
 		from = at + 2;
 	}
 	return url;

@@ -358,6 +358,10 @@ static void masked_urls(void)
 	    {"host=h password = secret user=u", "host=h password = *** user=u"},
 	    {"host=h password='se cret' user=u", "host=h password=***"},
 	    {"host=h sslpassword=secret PASSWORD=more", "host=h sslpassword=*** PASSWORD=***"},
+	    {"host=h password=se\\ cret user=u", "host=h password=*** user=u"},
+	    {"password\t=\nsecret\tuser=u", "password\t=\n***\tuser=u"},
+	    {"password=se&cret user=u", "password=*** user=u"},
+	    {"postgresql://h/db?password=se cret&x=1", "postgresql://h/db?password=***&x=1"},
 	    {"", ""},
 	};
 
