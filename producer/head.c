@@ -1,5 +1,6 @@
 #include "producer/head.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <string.h>
 #include <strings.h>
@@ -95,12 +96,74 @@ static int read_method(struct reading *r, struct text method)
 	return refuse(r, 501, "The method is not one that this server knows.");
 }
 
+/* How many bytes from the first on are among these. */
+static size_t span(struct text t, const char *bytes)
+{
+	size_t n = 0;
+
+	while (n < t.len && t.s[n] != '\0' && strchr(bytes, t.s[n]))
+		n++;
+	return n;
+}
+
+static bool take(struct text *rest, const char *prefix)
+{
+	size_t len = strlen(prefix);
+
+	if (rest->len < len || strncasecmp(rest->s, prefix, len) != 0)
+		return false;
+	*rest = (struct text){rest->s + len, rest->len - len};
+	return true;
+}
+
+/* RFC 3986, section 3.2.2, without escapes. */
+static bool is_host(struct text t)
+{
+	static const char name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				   "-._";
+	char address[INET6_ADDRSTRLEN];
+	struct in6_addr in6;
+
+	if (t.len == 0 || t.s[0] != '[')
+		return t.len > 0 && span(t, name) == t.len;
+	if (t.s[t.len - 1] != ']' || t.len - 2 >= sizeof(address))
+		return false;
+	memcpy(address, t.s + 1, t.len - 2);
+	address[t.len - 2] = '\0';
+	return inet_pton(AF_INET6, address, &in6) == 1;
+}
+
+/* A host, and perhaps a port. */
+static bool is_authority(struct text t)
+{
+	const char *colon = memrchr(t.s, ':', t.len);
+	const char *end = t.s + t.len;
+	struct text port;
+
+	if (!colon || end[-1] == ']')
+		return is_host(t);
+	port = (struct text){colon + 1, (size_t)(end - colon - 1)};
+	return port.len > 0 && port.len < 6 && span(port, "0123456789") == port.len &&
+	       is_host((struct text){t.s, (size_t)(colon - t.s)});
+}
+
+/* A path, or an absolute URI, in the characters of a URI. What begins with two slashes is a path to
+ * one reader and a host to the next. */
 static bool is_target(struct text target)
 {
-	if (target.len == 0 || !is_clean(target) || memchr(target.s, '\t', target.len))
+	struct text rest = target;
+	size_t len = 0;
+
+	for (size_t i = 0; i < target.len; i++)
+		if (target.s[i] <= ' ' || target.s[i] > '~' || target.s[i] == '#')
+			return false;
+	if (take(&rest, "/"))
+		return rest.len == 0 || rest.s[0] != '/';
+	if (!take(&rest, "http://") && !take(&rest, "https://"))
 		return false;
-	return target.s[0] == '/' || (target.len > 7 && strncasecmp(target.s, "http://", 7) == 0) ||
-	       (target.len > 8 && strncasecmp(target.s, "https://", 8) == 0);
+	while (len < rest.len && rest.s[len] != '/' && rest.s[len] != '?')
+		len++;
+	return is_authority((struct text){rest.s, len});
 }
 
 static int read_request_line(struct reading *r, struct text line)

@@ -105,6 +105,8 @@ static void request_lines(void)
 	CHECK_INT(line("GET / HTTP/1.1"), 0);
 	CHECK_INT(line("GET /a?b=%20 HTTP/1.0"), 0);
 	CHECK_INT(line("GET http://host/a HTTP/1.1"), 0);
+	CHECK_INT(line("GET https://host.example:8080?a HTTP/1.1"), 0);
+	CHECK_INT(line("GET http://[::1]:80/a HTTP/1.1"), 0);
 	CHECK_INT(line("HEAD / HTTP/1.1"), 0);
 	CHECK_INT(line("GET a HTTP/1.1"), 400);
 	CHECK_INT(line("GET  / HTTP/1.1"), 400);
@@ -116,6 +118,20 @@ static void request_lines(void)
 	CHECK_INT(line("CONNECT host:1 HTTP/1.1"), 400);
 	CHECK_INT(line("CONNECT /x HTTP/1.1"), 501);
 	CHECK_INT(line("get / HTTP/1.1"), 501);
+}
+
+static void targets_that_are_read_in_two_ways(void)
+{
+	static const char *const bad[] = {"//evil/webhooks/stripe", "/\xff", "/a#b", "http://",
+	    "http:///a", "http://a:b/", "http://a:1:2/", "http://u@a/", "http://a:/",
+	    "http://[::1/", "http://[::::]/", "http://[]", "http://::1/", "http://\xff/",
+	    "http://a\\b/"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		char *text = text_format("GET %s HTTP/1.1", bad[i]);
+		CHECK_INT(line(text), 400);
+		free(text);
+	}
 }
 
 static void what_has_no_body(void)
@@ -143,6 +159,7 @@ int main(int argc, char **argv)
 	    {"two readers must agree", two_readers_must_agree},
 	    {"a NUL is not text", a_nul_is_not_text},
 	    {"request lines", request_lines},
+	    {"targets that are read in two ways", targets_that_are_read_in_two_ways},
 	    {"what has no body", what_has_no_body},
 	    {"expectations", expectations},
 	    {NULL, NULL},
