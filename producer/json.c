@@ -8,8 +8,14 @@
 json_t *json_read(const void *bytes, size_t len, const char **ret_why)
 {
 	json_error_t error;
-	json_t *json = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+	json_t *json;
 
+	/* jansson takes a NUL behind the value for the end, whatever follows it. */
+	if (len > 0 && memchr(bytes, '\0', len)) {
+		*ret_why = "it is no JSON";
+		return NULL;
+	}
+	json = json_loadb(bytes, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
 	if (json_is_object(json))
 		return json;
 	if (json) {

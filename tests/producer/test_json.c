@@ -34,6 +34,23 @@ static void test_refused(void)
 	expect_refused("{\"s\":\"\xff\"}", "UTF-8");
 }
 
+static void test_nul(void)
+{
+	static const char *const texts[] = {
+	    "{\"a\":1}#", "{\"a\":1}#{\"a\":2}", "{\"a\":\"#\"}", "#"};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		size_t len = strlen(texts[i]);
+		char *bytes = mem_strdup(texts[i]);
+		const char *why = NULL;
+
+		*strchr(bytes, '#') = '\0';
+		CHECK(json_read(bytes, len, &why) == NULL);
+		CHECK_STR(why, "it is no JSON");
+		free(bytes);
+	}
+}
+
 /* B27: neither the parser nor the scan may follow the nesting with its stack. */
 static void test_deep(void)
 {
@@ -199,6 +216,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"B27 what two readers could read differently is refused", test_refused},
+	    {"NUL bytes", test_nul},
 	    {"B27 200000 brackets", test_deep},
 	    {"typed getters", test_getters},
 	    {"B07 epoch milliseconds", test_epoch},
