@@ -8,6 +8,7 @@ packages_build=(gcc libc6-dev cmake ninja-build pkg-config libpq-dev libhiredis-
 packages_servers=(postgresql-15 redis-server)
 packages_tests=(patch valgrind spin)
 packages_lint=(clang-format clang-tidy)
+packages_fuzz=(clang libclang-rt-14-dev)
 
 packages_missing() {
 	local name

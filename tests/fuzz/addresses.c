@@ -1,0 +1,119 @@
+/* Addresses, each input read as all of them: Redis URL, where to listen, what to fetch. */
+#include "common/option.h"
+#include "common/redis.h"
+#include "common/redis_url.h"
+#include "producer/fetch.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <libpq-fe.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Nothing of a URL may stand in a message: it may hold a password. */
+static void check_redis_url(const char *text)
+{
+	struct err err = ERR_INIT;
+	struct redis_url url;
+	int rc = redis_url_parse(text, &url, &err);
+
+	FUZZ_CHECK(redis_url_check(text, &err) == rc);
+	if (rc < 0) {
+		FUZZ_CHECK(err.kind == ERR_USAGE);
+	} else {
+		FUZZ_CHECK(!url.host != !url.path);
+		FUZZ_CHECK(!url.host || (*url.host && url.port >= 1 && url.port <= 65535));
+		FUZZ_CHECK(!url.path || *url.path == '/');
+		FUZZ_CHECK(url.db >= 0 && (url.password || !url.user));
+	}
+	redis_url_done(&url);
+}
+
+static void check_endpoint(const char *text)
+{
+	struct err err = ERR_INIT;
+	char *host = NULL;
+	int port = -2;
+
+	if (option_endpoint(text, &host, &port, &err) == 0)
+		FUZZ_CHECK(port == -1 ? host && *host == '/' : port >= 0 && port <= 65535);
+	else
+		FUZZ_CHECK(err.kind == ERR_USAGE && !host && port == -2);
+	free(host);
+}
+
+/* Of a masked text nobody reads a password: it may hide more than that. */
+static void check_redis_mask(const char *text, const char *masked)
+{
+	struct err err = ERR_INIT;
+	struct redis_url url;
+
+	if (redis_url_parse(text, &url, &err) == 0 && url.password && *url.password)
+		FUZZ_CHECK(strstr(masked, ":***@"));
+	redis_url_done(&url);
+}
+
+/* What libpq finds in it. */
+enum passwords { REFUSED, PASSWORD_NONE, PASSWORD_MASKED, PASSWORD_PLAIN };
+
+static enum passwords libpq_passwords(const char *text)
+{
+	PQconninfoOption *options = PQconninfoParse(text, NULL);
+	enum passwords found = options ? PASSWORD_NONE : REFUSED;
+
+	for (const PQconninfoOption *o = options; o && o->keyword; o++) {
+		if (!o->val || !*o->val || !strstr(o->keyword, "password"))
+			continue;
+		if (strcmp(o->val, "***") != 0)
+			found = PASSWORD_PLAIN;
+		else if (found == PASSWORD_NONE)
+			found = PASSWORD_MASKED;
+	}
+	PQconninfoFree(options);
+	return found;
+}
+
+/* No password is left, nor a part of one, which would be a word of its own that libpq refuses. */
+static void check_libpq_mask(const char *text, const char *masked)
+{
+	enum passwords after = libpq_passwords(masked);
+
+	FUZZ_CHECK(after != PASSWORD_PLAIN);
+	/* In quotes, and in front of a later '@', more is hidden than the password. */
+	if (!strpbrk(text, "'@"))
+		FUZZ_CHECK(libpq_passwords(text) != PASSWORD_PLAIN || after != REFUSED);
+}
+
+static void check_mask(const char *text)
+{
+	char *masked = option_mask_url(text), *again = option_mask_url(masked);
+
+	FUZZ_CHECK(strcmp(masked, again) == 0);
+	check_redis_mask(text, masked);
+	/* Who writes password as p%61ssword hides it from us. */
+	if (!strchr(text, '%'))
+		check_libpq_mask(text, masked);
+	free(again);
+	free(masked);
+}
+
+static void check_fetch(const char *text)
+{
+	struct err err = ERR_INIT;
+	bool any = fetch_check_url(text, false, &err) == 0;
+	bool secure = fetch_check_url(text, true, &err) == 0;
+
+	FUZZ_CHECK(any || !secure);
+	FUZZ_CHECK(any || err.kind == ERR_REJECT);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text((struct fuzz_piece){(const char *)data, size});
+
+	check_redis_url(text);
+	check_endpoint(text);
+	check_mask(text);
+	check_fetch(text);
+	free(text);
+	return 0;
+}
