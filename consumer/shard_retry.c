@@ -13,13 +13,23 @@
 /* How soon an operator's mark is seen. */
 #define LOOK_INTERVAL_MS 1000
 
-/* Others than its owner count on a shard's dead letters: they change by marks only. */
+/* Dead letters are counted this often, since marks change them too; and so soon after something
+ * else did, however much is being released: there may be very many of them. */
 #define COUNT_INTERVAL_US 5000000
+#define COUNT_SOON_US 500000
+
+static void count_soon(struct shard *s)
+{
+	int64_t soon_us = clock_mono_us() + COUNT_SOON_US;
+
+	if (s->count_us > soon_us)
+		s->count_us = soon_us;
+}
 
 void shard_retry_soon(struct shard *s)
 {
 	s->parked_us = 0;
-	s->count_us = 0;
+	count_soon(s);
 }
 
 int64_t shard_retry_due_ms(const struct shard *s)
@@ -31,8 +41,8 @@ int64_t shard_retry_due_ms(const struct shard *s)
 
 static void show_failed(struct shard *s, int64_t n)
 {
-	metric_add(s->options->counters->dead_letters, (double)(n - s->failed));
 	progress_failed(s->options->progress, s->n, n);
+	metric_add(s->options->counters->dead_letters, (double)(n - s->failed));
 	s->failed = n;
 }
 
@@ -140,7 +150,7 @@ static int turn_to_next(struct shard *s, struct err *err)
 		rc = 0;
 		goto done;
 	}
-	s->count_us = 0;
+	count_soon(s);
 	rc = turn_to(s, &p, err);
 done:
 	parked_done(&p);
