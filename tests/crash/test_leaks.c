@@ -148,6 +148,17 @@ static void the_tool_gives_everything_back(void)
 	check_tool(s.world, (const char *const[]){"trace", id, NULL}, 0);
 	check_tool(s.world, (const char *const[]){"trace", id, "--json", NULL}, 0);
 	check_tool(s.world, (const char *const[]){"trace", "nobody", NULL}, 1);
+	/* Of a consumer that does not run: so it stays as it is. */
+	world_sql(s.world,
+	    "INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,"
+	    " delivered_at, event, state, error, history) SELECT 'c', 's', n, 'x', 0, '1-1', now(),"
+	    " '{}', CASE n WHEN 1 THEN 'failed' ELSE 'held' END, 'e', '[{\"start\": 1}]'"
+	    " FROM generate_series(1, 3) AS n");
+	check_tool(s.world, (const char *const[]){"dead-letter", "list", NULL}, 0);
+	check_tool(s.world, (const char *const[]){"dead-letter", "show", "1", NULL}, 0);
+	check_tool(s.world, (const char *const[]){"dead-letter", "show", "1", "--json", NULL}, 0);
+	check_tool(s.world, (const char *const[]){"dead-letter", "retry", "2", NULL}, 1);
+	check_tool(s.world, (const char *const[]){"dead-letter", "retry", "--all", NULL}, 0);
 	check_tool(s.world,
 	    (const char *const[]){"migrate", "--database-url", world_admin_url(s.world), NULL}, 0);
 	check_tool(s.world, (const char *const[]){"--help", NULL}, 0);
