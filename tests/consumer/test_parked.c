@@ -345,7 +345,7 @@ static void killed_at(const char *point, bool healed)
 		const char *env[] = {NULL, NULL};
 		char *variable = text_format("UMAVEZ_FAILPOINTS=%s", failpoints);
 
-		CHECK(stage_await_effects(s, 12));
+		CHECK(stage_await_effects(s, 13));
 		env[0] = variable;
 		proc_set_env(p, env);
 		proc_restart(p);
@@ -357,7 +357,7 @@ static void killed_at(const char *point, bool healed)
 	CHECK(world_int(s->w, "SELECT count(*) FROM stage.log") < 20);
 	proc_set_env(p, NULL);
 	proc_restart(p);
-	CHECK(world_await_int(s->w, 1, STAGE_MS, "SELECT (count(*) >= 12)::int FROM stage.log"));
+	CHECK(world_await_int(s->w, 1, STAGE_MS, "SELECT (count(*) >= 13)::int FROM stage.log"));
 	stage_heal(s, 5);
 	stage_heal(s, 6);
 	CHECK(stage_await_effects(s, 20));
