@@ -91,8 +91,8 @@ static void answers_are_believed_and_kept(void)
 	CHECK_INT(responder_asked(r), 2);
 	/* Past nextUpdate it is asked anew. */
 	CHECK_INT(ocsp_ask(s.ocsp, s.chain, at_ms + HOUR_AND_A_BIT_MS), REVOCATION_PENDING);
-	setting_close(&s);
 	responder_close(r);
+	setting_close(&s);
 }
 
 static void revoked_is_revoked(void)
@@ -103,8 +103,8 @@ static void revoked_is_revoked(void)
 	setting_open(&s, responder_url(r));
 	responder_set_ca(r, s.ca);
 	CHECK_INT(ask(&s, clock_wall_ms()), REVOCATION_REVOKED);
-	setting_close(&s);
 	responder_close(r);
+	setting_close(&s);
 }
 
 static void without_a_responder_there_is_nothing_to_ask(void)
@@ -136,8 +136,8 @@ static void b03_what_is_not_known_is_asked_again(void)
 		responder_set_mood(r, ANSWERS_GOOD);
 		CHECK_INT(ask(&s, at_ms + OCSP_RETRY_MS), REVOCATION_NONE);
 		CHECK(responder_asked(r) > asked);
-		setting_close(&s);
 		responder_close(r);
+		setting_close(&s);
 	}
 }
 
@@ -287,9 +287,9 @@ static void b03_a_notification_waits_for_the_responder(void)
 	CHECK_INT(read_until_known(store, body, at_ms, reason, sizeof(reason)), VERDICT_FORGED);
 	CHECK_STR(reason, "revoked");
 	free(body);
-	setting_close(&s);
-	app_store_free(store);
 	responder_close(r);
+	app_store_free(store);
+	setting_close(&s);
 }
 
 static void b03_nobody_listens(void)
