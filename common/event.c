@@ -17,6 +17,7 @@ const char *const event_field_names[EVENT_FIELDS] = {
     [EVENT_TIME] = "time",
     [EVENT_TRACEPARENT] = "traceparent",
     [EVENT_DATA] = "data",
+    [EVENT_FIRST_POSITION] = "first_position",
     [EVENT_SHARD] = "shard",
     [EVENT_RELAY] = "relay",
     [EVENT_PUBLISHED_AT] = "published_at",

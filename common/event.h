@@ -23,6 +23,7 @@ enum event_field {
 	EVENT_TIME,
 	EVENT_TRACEPARENT,
 	EVENT_DATA,
+	EVENT_FIRST_POSITION, /* of a republished row: where its message first appeared */
 	EVENT_ROW_FIELDS,
 	EVENT_SHARD = EVENT_ROW_FIELDS,
 	EVENT_RELAY,

@@ -82,6 +82,18 @@ bool batch_published_at(const struct event *event, int64_t *ret_wall_ms)
 	return text->s && timestamp_parse(text->s, text->len, ret_wall_ms);
 }
 
+struct stream_id batch_first_position(const struct event *event)
+{
+	const struct event_text *text = &event->field[EVENT_FIRST_POSITION];
+	struct stream_id first;
+
+	/* Nothing appears first behind itself: such a field is not the relay's. */
+	if (!text->s || !stream_id_parse(text->s, &first) ||
+	    stream_id_compare(first, event->stream_id) > 0)
+		return event->stream_id;
+	return first;
+}
+
 /* The string after "name" and a colon, without parsing the JSON around it: for a metric, which may
  * be wrong about an event that says received_at somewhere else. */
 static bool string_member(const struct event_text *json, const char *name, struct event_text *ret)

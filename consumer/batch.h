@@ -28,6 +28,10 @@ void batch_free(struct batch *b); /* NULL is fine */
 /* When the relay appended it, by its own field; false: absent or unreadable. */
 bool batch_published_at(const struct event *event, int64_t *ret_wall_ms);
 
+/* Where the message first appeared in the stream: by its own field if it was republished, else
+ * here. */
+struct stream_id batch_first_position(const struct event *event);
+
 /* When the producer had read the notification, or else when the relay appended it. */
 bool batch_received_at(const struct event *event, int64_t *ret_wall_ms);
 

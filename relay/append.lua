@@ -3,7 +3,7 @@
 -- ARGV    expected last ID, relay, published_at, shard, 1: set groups back, and for each entry its ID
 --         and the values of its row's fields as in common/event.h, '' for one that is left out
 -- Gives {1, last ID, length}, or {0, actual last ID} when nothing was added.
-local ROW = {'id', 'source', 'type', 'subject', 'time', 'traceparent', 'data'}
+local ROW = {'id', 'source', 'type', 'subject', 'time', 'traceparent', 'data', 'first_position'}
 local FIRST, STEP = 6, #ROW + 1
 local key, expected = KEYS[1], ARGV[1]
 

@@ -25,6 +25,7 @@ static const char *const columns[EVENT_ROW_FIELDS] = {
     [EVENT_TIME] = "time",
     [EVENT_TRACEPARENT] = "traceparent",
     [EVENT_DATA] = "data",
+    [EVENT_FIRST_POSITION] = "first_position",
 };
 
 struct batch *batch_new(size_t max_rows)

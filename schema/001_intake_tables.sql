@@ -114,17 +114,18 @@ COMMENT ON COLUMN intake.purchase.version IS 'Grows by one with every change; fo
 COMMENT ON COLUMN intake.purchase.xid IS 'The transaction that touched it last: that of its newest outbox row (P3)';
 
 CREATE TABLE intake.outbox (
-	id          bigint GENERATED ALWAYS AS IDENTITY (CACHE 1) PRIMARY KEY,
-	shard       smallint NOT NULL,
-	xid         xid8 NOT NULL DEFAULT pg_current_xact_id(),
-	source      text COLLATE "C" NOT NULL,
-	message_id  text COLLATE "C" NOT NULL,
-	type        text NOT NULL,
-	subject     text COLLATE "C" NOT NULL,
-	time        timestamptz NOT NULL,
-	data        json NOT NULL,
-	traceparent text,
-	created_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+	id             bigint GENERATED ALWAYS AS IDENTITY (CACHE 1) PRIMARY KEY,
+	shard          smallint NOT NULL,
+	xid            xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	source         text COLLATE "C" NOT NULL,
+	message_id     text COLLATE "C" NOT NULL,
+	type           text NOT NULL,
+	subject        text COLLATE "C" NOT NULL,
+	time           timestamptz NOT NULL,
+	data           json NOT NULL,
+	traceparent    text,
+	first_position text,
+	created_at     timestamptz NOT NULL DEFAULT clock_timestamp()
 );
 CREATE INDEX outbox_shard_xid ON intake.outbox (shard, xid);
 COMMENT ON TABLE intake.outbox IS 'What is to be published: written in the transaction of what it tells, never updated';
@@ -138,6 +139,7 @@ COMMENT ON COLUMN intake.outbox.subject IS '<store>/<purchase>, or <store>//<not
 COMMENT ON COLUMN intake.outbox.time IS 'When it occurred';
 COMMENT ON COLUMN intake.outbox.data IS 'The notification''s normalised fields and the purchase as of this change';
 COMMENT ON COLUMN intake.outbox.traceparent IS 'W3C trace context';
+COMMENT ON COLUMN intake.outbox.first_position IS 'Of a row that was republished: the stream ID under which its message first appeared, <tick>-<outbox id>; NULL: an ordinary row';
 COMMENT ON COLUMN intake.outbox.created_at IS 'When the row was written, by the wall clock';
 
 CREATE TABLE intake.tick (

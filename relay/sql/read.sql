@@ -7,7 +7,7 @@ SELECT o.id, s.size, s.size <= $4 AS whole,
     left(o.type, s.shown) AS type, left(o.subject, s.shown) AS subject,
     coalesce(to_char(o.time, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), o.time::text) AS time,
     left(o.traceparent, s.shown) AS traceparent,
-    CASE WHEN s.size <= $4 THEN o.data END AS data,
+    CASE WHEN s.size <= $4 THEN o.data END AS data, o.first_position,
     extract(epoch FROM o.created_at)::float8 AS created_at
 FROM (SELECT b.id
       FROM intake.tick_ranges($1, $2) AS r

@@ -134,11 +134,30 @@ static void lag_is_a_difference_once_the_place_is_known(void)
 	CHECK_INT(lag_entries(&size, middle, LAG_UNKNOWN), 10);
 }
 
+static struct stream_id first_position(const char *field)
+{
+	struct event event = {.stream_id = {20, 7}};
+
+	if (field)
+		event.field[EVENT_FIRST_POSITION] = (struct event_text){field, strlen(field)};
+	return batch_first_position(&event);
+}
+
+static void a_republished_message_first_stood_elsewhere(void)
+{
+	CHECK_INT((int64_t)first_position(NULL).ms, 20);
+	CHECK_INT((int64_t)first_position("10-3").ms, 10);
+	CHECK_INT((int64_t)first_position("10-3").seq, 3);
+	CHECK_INT((int64_t)first_position("nowhere").ms, 20);
+	CHECK_INT((int64_t)first_position("30-1").ms, 20);
+}
+
 static const struct check checks[] = {
     {"foreign entries are passed over", foreign_entries_are_passed_over},
     {"replies of another form are errors", replies_of_another_form_are_errors},
     {"receipt is in the data, or else the publication",
 	receipt_is_in_the_data_or_else_the_publication},
+    {"a republished message first stood elsewhere", a_republished_message_first_stood_elsewhere},
     {"lag is a difference once the place is known", lag_is_a_difference_once_the_place_is_known},
     {NULL, NULL},
 };

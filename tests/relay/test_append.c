@@ -12,7 +12,7 @@
 
 #define KEY "s"
 #define HUGE_ID "9223372036854775807-9223372036854775806"
-#define MAX_ARGS 8100
+#define MAX_ARGS 9100
 
 /* World, connection and script of one check. */
 struct bench {
@@ -75,9 +75,9 @@ static int64_t append(struct bench *b, const char *expected, bool setback, const
 	argv[n++] = setback ? "1" : "0";
 	for (; *ids; ids++) {
 		const char *const values[] = {
-		    *ids, "id", "app", "type", "subject", "time", "", data};
+		    *ids, "id", "app", "type", "subject", "time", "", data, ""};
 
-		for (int i = 0; i < 8; i++)
+		for (int i = 0; i < 9; i++)
 			argv[n++] = values[i];
 	}
 	if (script_run(b->redis, &b->append, 1, n, argv, &reply, err) < 0)
