@@ -7,6 +7,7 @@ const struct command commands[] = {
     {"dead-letter", "Messages that could not be applied: list, show, retry, discard",
 	command_dead_letter},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
+    {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},
     {"status", "Show how far everything has got", command_status},
     {"trace", "Show the life of a notification, and where it is stuck", command_trace},
     {NULL, NULL, NULL},

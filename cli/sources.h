@@ -8,6 +8,7 @@
 #include "common/option.h"
 
 #include <libpq-fe.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 struct sources_options {
@@ -42,7 +43,7 @@ struct sources {
 };
 
 /*
- * Sessions that only read, with a statement timeout; both schemas are checked against this binary.
+ * Sessions with a statement timeout; both schemas are checked against this binary.
  * options is borrowed until sources_close().  A Redis that cannot be reached is no failure.
  */
 int sources_open(const struct sources_options *options, const char *command,

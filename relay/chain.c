@@ -128,6 +128,16 @@ int chain_first_after(
 	return 0;
 }
 
+int chain_note_gap(struct db *db, struct stream_id after, struct stream_id oldest, struct err *err)
+{
+	struct db_args args = {.n = 0};
+
+	db_arg_int(&args, clamp(after.ms));
+	db_arg_int(&args, clamp(after.seq));
+	db_arg_int(&args, clamp(oldest.ms));
+	return db_run(db, DB_NOTE_GAP, &args, NULL, err);
+}
+
 /* The columns of owns.sql, and for each row which entry it is. */
 struct candidates {
 	struct pg_array ticks, ids, sources, message_ids;

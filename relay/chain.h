@@ -47,6 +47,10 @@ int chain_next(struct db *db, int64_t tick, int64_t *ret_tick, struct err *err) 
 int chain_first_after(struct db *db, struct stream_id after, struct stream_id *ret_position,
     struct err *err) warn_unused;
 
+/* Remember that the stream went on after `oldest` although it had ended at `after`. */
+int chain_note_gap(
+    struct db *db, struct stream_id after, struct stream_id oldest, struct err *err) warn_unused;
+
 /* The first of these stream entries (of XRANGE or XREVRANGE) that is ours, or -1. */
 int chain_find_own(
     struct db *db, const redisReply *entries, int *ret_index, struct err *err) warn_unused;

@@ -46,6 +46,8 @@ static const struct statement statements[DB_STATEMENTS] = {
     [DB_REGISTER] = {"register", relay_sql_register_sql, true, 2, {PG_INT2, 0}},
     [DB_ACKNOWLEDGE] = {"acknowledge", relay_sql_acknowledge_sql, true, 4, {PG_INT2, 0, 0, 0}},
     [DB_LIFT_FLOOR] = {"lift_floor", relay_sql_lift_floor_sql, false, 0, {0}},
+    [DB_NOTE_GAP] = {"note_gap", relay_sql_note_gap_sql, true, 4,
+	{PG_INT2, PG_INT8, PG_INT8, PG_INT8}},
 };
 
 /*

@@ -28,6 +28,7 @@ enum db_statement {
 	DB_REGISTER,
 	DB_ACKNOWLEDGE,
 	DB_LIFT_FLOOR,
+	DB_NOTE_GAP,
 	DB_STATEMENTS
 };
 

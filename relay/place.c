@@ -24,6 +24,14 @@ static void report(struct shard *s, const struct finding *f)
 	    lf_str("action", p->action == POSITION_REPAIR ? "repair" : "go on"));
 }
 
+static int note_gap(struct shard *s, const struct finding *f, struct err *err)
+{
+	bool empty = stream_id_compare(f->stream.last, STREAM_ID_ZERO) == 0;
+
+	return chain_note_gap(
+	    s->db, empty ? f->chain.acknowledged : f->stream.last, f->chain.oldest, err);
+}
+
 /* Their loss would be nobody's: so trouble with the copy stops nothing. */
 static int copy_aside(struct shard *s, const struct finding *f, struct err *err)
 {
@@ -105,6 +113,8 @@ int place_shard(struct shard *s, struct err *err)
 		return 0;
 	}
 	report(s, &f);
+	if (f.position.gap && note_gap(s, &f, err) < 0)
+		return -1;
 	if (f.position.aside && copy_aside(s, &f, err) < 0)
 		return -1;
 	return take_place(s, &f, err);

@@ -49,6 +49,7 @@ CREATE TABLE effects.cursor (
 	starts_at   text,
 	starts      integer NOT NULL DEFAULT 0,
 	purge_floor text,
+	made_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (consumer, shard)
 ) WITH (fillfactor = 50);
 COMMENT ON TABLE effects.cursor IS 'Up to which stream ID a shard is applied; moves in the transaction of the effects, by compare-and-advance (P10, P11)';
@@ -58,6 +59,7 @@ COMMENT ON COLUMN effects.cursor.stream_id IS 'The last entry applied; 0-0: none
 COMMENT ON COLUMN effects.cursor.starts_at IS 'The entry whose attempts starts counts';
 COMMENT ON COLUMN effects.cursor.starts IS 'Attempts begun at starts_at, committed before each';
 COMMENT ON COLUMN effects.cursor.purge_floor IS 'Inbox rows below this stream ID have been purged';
+COMMENT ON COLUMN effects.cursor.made_at IS 'When this consumer began here: what was trimmed before, it never got';
 
 CREATE TABLE effects.parked (
 	consumer     text COLLATE "C" NOT NULL,

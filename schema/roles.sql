@@ -42,6 +42,7 @@ BEGIN
 		GRANT UPDATE ON intake.shard_lease TO umavez_relay;
 		GRANT INSERT, UPDATE, DELETE ON intake.instance TO umavez_relay;
 		GRANT UPDATE (xid_floor) ON intake.setting TO umavez_relay;
+		GRANT INSERT ON intake.gap TO umavez_relay;
 		GRANT SELECT ON ALL TABLES IN SCHEMA intake TO umavez_operator;
 		-- What a store sent, word for word, is for nobody: all of the row but its body.
 		REVOKE SELECT ON intake.notification FROM umavez_operator;
@@ -49,6 +50,7 @@ BEGIN
 		        string_agg(quote_ident(attname), ', ' ORDER BY attnum))
 		    FROM pg_attribute WHERE attrelid = 'intake.notification'::regclass AND attnum > 0
 		      AND NOT attisdropped AND attname <> 'body');
+		GRANT DELETE ON intake.gap TO umavez_operator;
 	END IF;
 	IF to_regnamespace('effects') IS NOT NULL THEN
 		REVOKE ALL ON ALL TABLES IN SCHEMA effects FROM

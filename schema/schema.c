@@ -11,6 +11,7 @@ const struct schema_file schema_files[] = {
     {4, "effects", "004_effects_tables.sql", schema_004_effects_tables_sql},
     {5, "effects", "005_effects_apply.sql", schema_005_effects_apply_sql},
     {6, "effects", "006_effects_park.sql", schema_006_effects_park_sql},
+    {7, "intake", "007_intake_repair.sql", schema_007_intake_repair_sql},
     {0, NULL, NULL, NULL},
 };
 

@@ -42,17 +42,22 @@ static void check_refused(const char *const *more, int status, const char *why)
 	free(err);
 }
 
-/* "applied  001_intake_tables.sql" and so on: one line a file. */
-static char *lines(const char *word)
+static char *add_lines(char *text, const char *word, const char *schema)
 {
-	char *text = text_format("%s", ""), *longer;
-
 	for (const struct schema_file *f = schema_files; f->schema; f++) {
-		longer = text_format("%s%s  %s\n", text, word, f->name);
+		if (strcmp(f->schema, schema) != 0)
+			continue;
+		char *longer = text_format("%s%s  %s\n", text, word, f->name);
 		free(text);
 		text = longer;
 	}
 	return text;
+}
+
+/* "applied  001_intake_tables.sql" and so on: one line a file, intake first. */
+static char *lines(const char *word)
+{
+	return add_lines(add_lines(text_format("%s", ""), word, "intake"), word, "effects");
 }
 
 static void check_output(const char *const *more, const char *word)
