@@ -8,6 +8,7 @@ const struct command commands[] = {
 	command_dead_letter},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},
+    {"republish", "Publish messages again, under the same ids", command_republish},
     {"status", "Show how far everything has got", command_status},
     {"trace", "Show the life of a notification, and where it is stuck", command_trace},
     {NULL, NULL, NULL},

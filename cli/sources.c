@@ -27,6 +27,12 @@ done:
 	return rc;
 }
 
+int sources_open_intake(
+    const char *url, const char *command, PGconn **ret_conn, struct err *err)
+{
+	return open_schema(url, command, "intake", ret_conn, err);
+}
+
 static int open_redis(const char *url, struct redis **ret_redis, struct err *err)
 {
 	if (!url)

@@ -34,6 +34,17 @@ struct sources_options {
 		    "umavez", "Prefix of every Redis key", 0, 0, 0, NULL, NULL                     \
 	}
 
+/* The row of a command that needs only intake. */
+#define SOURCES_INTAKE_OPTION(offset)                                                              \
+	{                                                                                          \
+		"database-url", OPT_STRING, offset, NULL, "PostgreSQL, where intake lives",        \
+		    OPT_SECRET | OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"                          \
+	}
+
+/* A session with a statement timeout; its schema is checked against this binary.  PQfinish() it. */
+int sources_open_intake(
+    const char *url, const char *command, PGconn **ret_conn, struct err *err) warn_unused;
+
 struct sources {
 	PGconn *intake;
 	PGconn *effects;

@@ -35,3 +35,77 @@ RETURNS boolean LANGUAGE sql STABLE AS $$
 	        AND intake.in_tick(row_shard, t.tick, row_id, row_xid))
 $$;
 COMMENT ON FUNCTION intake.stands_after IS 'Whether an outbox row is, or will be, published behind a position (tick, id) of its shard';
+
+-- By halving, since along a chain a transaction is seen by every tick after the first that sees it.
+CREATE FUNCTION intake.first_tick(of_shard smallint, row_xid xid8)
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	low bigint;  -- a tick that does not see it
+	high bigint; -- one that does
+	t intake.tick;
+BEGIN
+	SELECT * INTO STRICT t FROM intake.tick WHERE shard = of_shard ORDER BY tick LIMIT 1;
+	IF pg_visible_in_snapshot(row_xid, t.snapshot) THEN
+		RETURN 0;
+	END IF;
+	low := t.tick;
+	SELECT * INTO STRICT t FROM intake.tick WHERE shard = of_shard ORDER BY tick DESC LIMIT 1;
+	IF NOT pg_visible_in_snapshot(row_xid, t.snapshot) THEN
+		RETURN NULL;
+	END IF;
+	high := t.tick;
+	LOOP
+		SELECT * INTO t FROM intake.tick
+		    WHERE shard = of_shard AND tick > low AND tick <= low + (high - low) / 2
+		    ORDER BY tick DESC LIMIT 1;
+		IF NOT FOUND THEN
+			SELECT * INTO t FROM intake.tick
+			    WHERE shard = of_shard AND tick > low AND tick < high ORDER BY tick LIMIT 1;
+		END IF;
+		IF NOT FOUND THEN
+			RETURN high;
+		ELSIF pg_visible_in_snapshot(row_xid, t.snapshot) THEN
+			high := t.tick;
+		ELSE
+			low := t.tick;
+		END IF;
+	END LOOP;
+END
+$$;
+COMMENT ON FUNCTION intake.first_tick IS 'The first tick of a shard that sees a transaction; NULL: none does yet; 0: so did the oldest retained';
+
+-- A consumer that has applied the message knows it by its id.  first_position lets one that has
+-- purged its inbox see that it may have: it is the lowest position that the message can have had, also
+-- if that was voided since.
+CREATE FUNCTION intake.republish(ids bigint[])
+RETURNS bigint LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	setting intake.setting := intake.check_xid();
+	copied bigint;
+BEGIN
+	-- Whoever tells of one subject does so in commit order, as in receive and emit.
+	PERFORM FROM intake.purchase AS p
+	    WHERE (p.store, p.store_purchase_id) IN (
+	        SELECT split_part(o.subject, '/', 1), substr(o.subject, strpos(o.subject, '/') + 1)
+	        FROM intake.outbox AS o WHERE o.id = ANY (ids))
+	    ORDER BY p.store, p.store_purchase_id FOR NO KEY UPDATE;
+	PERFORM pg_advisory_xact_lock(k.key) FROM (
+	    SELECT DISTINCT hashtextextended(o.subject, 8392341) AS key
+	    FROM intake.outbox AS o
+	    WHERE o.id = ANY (ids) AND NOT EXISTS (SELECT FROM intake.purchase AS p
+	        WHERE p.store = split_part(o.subject, '/', 1)
+	          AND p.store_purchase_id = substr(o.subject, strpos(o.subject, '/') + 1))
+	    ORDER BY key) AS k;
+	INSERT INTO intake.outbox (shard, source, message_id, type, subject, time, data, traceparent,
+	    first_position)
+	SELECT o.shard, o.source, o.message_id, o.type, o.subject, o.time, o.data, o.traceparent,
+	    coalesce(o.first_position, f.tick || '-' || o.id)
+	FROM intake.outbox AS o CROSS JOIN LATERAL intake.first_tick(o.shard, o.xid) AS f(tick)
+	WHERE o.id = ANY (ids) AND f.tick IS NOT NULL
+	ORDER BY o.id;
+	GET DIAGNOSTICS copied = ROW_COUNT;
+	RETURN copied;
+END
+$$;
+COMMENT ON FUNCTION intake.republish IS 'Outbox rows once more, under their message ids; not those that are not ticked yet, which are on their way. How many. Locks the purchases, or else the subjects. Writes outbox';
+REVOKE ALL ON FUNCTION intake.republish FROM PUBLIC;

@@ -20,10 +20,11 @@ SELECT format('%s %s: %s outbox rows, xid %s and %s', n.store, n.notification_id
     string_agg(o.xid::text, ' ')) AS what
 FROM intake.notification AS n
 LEFT JOIN intake.outbox AS o ON o.source = n.store AND o.message_id = n.notification_id
+    AND o.first_position IS NULL
 WHERE n.kind <> 'unrecognized'
 GROUP BY n.store, n.notification_id, n.xid
 HAVING count(o.id) <> 1 OR bool_or(o.xid <> n.xid);
-COMMENT ON VIEW witness.intake_told IS 'P3: a notification has one outbox row, of the same transaction';
+COMMENT ON VIEW witness.intake_told IS 'P3: a notification has one outbox row, of the same transaction; and others if it was republished';
 
 CREATE VIEW witness.intake_invented AS
 SELECT format('outbox %s: %s %s', o.id, o.source, o.message_id) AS what
@@ -36,7 +37,7 @@ CREATE VIEW witness.intake_purchase AS
 SELECT format('%s %s: xid %s, newest outbox row %s', p.store, p.store_purchase_id, p.xid, o.xid) AS what
 FROM intake.purchase AS p
 FULL JOIN (SELECT DISTINCT ON (subject) subject, xid FROM intake.outbox
-    WHERE subject NOT LIKE '%//%' ORDER BY subject, id DESC) AS o
+    WHERE subject NOT LIKE '%//%' AND first_position IS NULL ORDER BY subject, id DESC) AS o
     ON o.subject = p.store || '/' || p.store_purchase_id
 WHERE p.xid IS DISTINCT FROM o.xid;
 COMMENT ON VIEW witness.intake_purchase IS 'P3: a purchase was last written with its newest outbox row';
@@ -124,9 +125,10 @@ COMMENT ON VIEW witness.effects_lost IS 'P9: every message is applied';
 CREATE VIEW witness.effects_place AS
 SELECT format('%s: %s %s at %s of shard %s', i.consumer, i.source, i.message_id, i.stream_id, i.shard) AS what
 FROM effects.inbox AS i
-LEFT JOIN intake.outbox AS o USING (source, message_id)
-WHERE (i.shard, i.subject, i.traceparent, split_part(i.stream_id, '-', 2))
-    IS DISTINCT FROM (o.shard, o.subject, o.traceparent, o.id::text);
+LEFT JOIN intake.outbox AS o ON o.source = i.source AND o.message_id = i.message_id
+    AND o.id::text = split_part(i.stream_id, '-', 2)
+WHERE (i.shard, i.subject, i.traceparent) IS DISTINCT FROM (o.shard, o.subject, o.traceparent)
+   OR o.id IS NULL;
 COMMENT ON VIEW witness.effects_place IS 'P9: an inbox row tells which outbox row was applied';
 
 CREATE VIEW witness.effects_order AS
@@ -135,6 +137,7 @@ FROM (
 	SELECT i.consumer, i.subject, o.id, i.stream_id AS at,
 	    lag(o.id) OVER in_order AS last_id, lag(i.stream_id) OVER in_order AS last_at
 	FROM effects.inbox AS i JOIN intake.outbox AS o USING (source, message_id)
+	WHERE o.first_position IS NULL
 	WINDOW in_order AS (PARTITION BY i.consumer, i.subject
 	    ORDER BY split_part(i.stream_id, '-', 1)::numeric, split_part(i.stream_id, '-', 2)::numeric)
 ) AS e
@@ -158,7 +161,8 @@ CREATE VIEW witness.effects_sequence AS
 SELECT format('%s: outbox %s applied before %s', subject, last_id, id) AS what
 FROM (
 	SELECT e.subject, o.id, lag(o.id) OVER (PARTITION BY e.subject ORDER BY e.n) AS last_id
-	FROM witness.effect AS e JOIN intake.outbox AS o USING (source, message_id)) AS e
+	FROM witness.effect AS e JOIN intake.outbox AS o USING (source, message_id)
+	WHERE o.first_position IS NULL) AS e
 WHERE last_id > id;
 COMMENT ON VIEW witness.effects_sequence IS 'P11: effects of one purchase in the order in which they were committed';
 
@@ -177,7 +181,7 @@ SELECT format('%s %s: xid %s, newest inbox row %s', e.store, e.store_purchase_id
 FROM effects.entitlement AS e
 JOIN (SELECT DISTINCT ON (o.subject) o.subject, i.xid
     FROM intake.outbox AS o JOIN effects.inbox AS i USING (source, message_id)
-    WHERE i.consumer = 'entitlements' ORDER BY o.subject, o.id DESC) AS i
+    WHERE i.consumer = 'entitlements' AND o.first_position IS NULL ORDER BY o.subject, o.id DESC) AS i
     ON i.subject = e.store || '/' || e.store_purchase_id
 WHERE e.xid <> i.xid;
 COMMENT ON VIEW witness.effects_entitlement_xid IS 'P9: an entitlement was last written with the inbox row of its newest message';
