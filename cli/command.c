@@ -6,10 +6,12 @@
 const struct command commands[] = {
     {"dead-letter", "Messages that could not be applied: list, show, retry, discard",
 	command_dead_letter},
+    {"group", "List consumer groups, or forget one", command_group},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},
     {"republish", "Publish messages again, under the same ids", command_republish},
     {"status", "Show how far everything has got", command_status},
+    {"stream", "Reset a shard's stream that the relay cannot use", command_stream},
     {"trace", "Show the life of a notification, and where it is stuck", command_trace},
     {NULL, NULL, NULL},
 };

@@ -20,10 +20,12 @@ struct command {
 extern const struct command commands[];
 
 int command_dead_letter(int argc, char **argv);
+int command_group(int argc, char **argv);
 int command_migrate(int argc, char **argv);
 int command_reconcile(int argc, char **argv);
 int command_republish(int argc, char **argv);
 int command_status(int argc, char **argv);
+int command_stream(int argc, char **argv);
 int command_trace(int argc, char **argv);
 
 /*

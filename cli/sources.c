@@ -27,16 +27,15 @@ done:
 	return rc;
 }
 
-int sources_open_intake(
-    const char *url, const char *command, PGconn **ret_conn, struct err *err)
+int sources_open_intake(const char *url, const char *command, PGconn **ret_conn, struct err *err)
 {
 	return open_schema(url, command, "intake", ret_conn, err);
 }
 
-static int open_redis(const char *url, struct redis **ret_redis, struct err *err)
+int sources_open_redis(const char *url, struct redis **ret_redis, struct err *err)
 {
 	if (!url)
-		return err_set(err, ERR_RETRY, "no --redis-url (or REDIS_URL) is given");
+		return err_set(err, ERR_USAGE, "no --redis-url (or REDIS_URL) is given");
 	return redis_open(url, REDIS_MS, ret_redis, err);
 }
 
@@ -52,7 +51,7 @@ int sources_open(const struct sources_options *options, const char *command,
 	if (sources_open_schema(options->database_url, command, "intake", &s.intake, err) < 0 ||
 	    sources_open_schema(effects_url, command, "effects", &s.effects, err) < 0)
 		goto done;
-	if (open_redis(options->redis_url, &s.redis, &s.redis_err) < 0)
+	if (sources_open_redis(options->redis_url, &s.redis, &s.redis_err) < 0)
 		s.redis = NULL;
 	*ret_sources = s;
 	s = (struct sources){0};

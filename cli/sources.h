@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct redis;
+
 struct sources_options {
 	char *database_url;
 	char *effects_database_url; /* NULL: the same database */
@@ -19,27 +21,31 @@ struct sources_options {
 };
 
 /* Rows of a command's option table; base is the offset of its struct sources_options. */
-#define SOURCES_OPTIONS(base)                                                                      \
-	{"database-url", OPT_PG_URL, (base) + offsetof(struct sources_options, database_url),      \
-	    NULL, "PostgreSQL, where intake lives", OPT_SECRET | OPT_REQUIRED, 0, 0, NULL,         \
-	    "DATABASE_URL"},                                                                       \
-	    {"effects-database-url", OPT_PG_URL,                                                   \
-		(base) + offsetof(struct sources_options, effects_database_url), NULL,             \
-		"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL}, \
-	    {"redis-url", OPT_REDIS_URL, (base) + offsetof(struct sources_options, redis_url),     \
-		NULL, "Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0,    \
-		NULL, "REDIS_URL"},                                                                \
+#define SOURCES_REDIS_OPTIONS(base)                                                                \
+	{"redis-url", OPT_REDIS_URL, (base) + offsetof(struct sources_options, redis_url), NULL,      \
+	    "Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0, NULL,        \
+	    "REDIS_URL"},                                                                          \
 	{                                                                                          \
 		"namespace", OPT_NAME, (base) + offsetof(struct sources_options, name_space),      \
 		    "umavez", "Prefix of every Redis key", 0, 0, 0, NULL, NULL                     \
 	}
 
-/* The row of a command that needs only intake. */
+/* Of a command that needs no effects; offset is that of its URL. */
 #define SOURCES_INTAKE_OPTION(offset)                                                              \
 	{                                                                                          \
-		"database-url", OPT_STRING, offset, NULL, "PostgreSQL, where intake lives",        \
+		"database-url", OPT_PG_URL, offset, NULL, "PostgreSQL, where intake lives",        \
 		    OPT_SECRET | OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"                          \
 	}
+
+#define SOURCES_OPTIONS(base)                                                                      \
+	SOURCES_INTAKE_OPTION((base) + offsetof(struct sources_options, database_url)),            \
+	    {"effects-database-url", OPT_PG_URL,                                                   \
+		(base) + offsetof(struct sources_options, effects_database_url), NULL,             \
+		"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL}, \
+	    SOURCES_REDIS_OPTIONS(base)
+
+/* No URL, or no server: ERR_USAGE, ERR_RETRY. */
+int sources_open_redis(const char *url, struct redis **ret_redis, struct err *err) warn_unused;
 
 /* A session with a statement timeout; its schema is checked against this binary.  PQfinish() it. */
 int sources_open_intake(

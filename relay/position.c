@@ -86,11 +86,11 @@ const char *position_reason_text(enum position_reason reason)
 {
 	switch (reason) {
 	case PAUSE_WRONG_TYPE:
-		return "the key of the stream holds another type: DEL clears it, and what it "
-		       "lacks is published again";
+		return "the key of the stream holds another type: `umavez stream reset` moves it "
+		       "aside, and what it lacks is published again";
 	case PAUSE_FAR_FUTURE:
 		return "the stream's last ID lies more than a day in the future and is not ours: "
-		       "DEL clears it, and what it lacks is published again";
+		       "`umavez stream reset` moves it aside, and what it lacks is published again";
 	case PAUSE_NONE:
 		break;
 	}

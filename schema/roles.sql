@@ -50,7 +50,7 @@ BEGIN
 		        string_agg(quote_ident(attname), ', ' ORDER BY attnum))
 		    FROM pg_attribute WHERE attrelid = 'intake.notification'::regclass AND attnum > 0
 		      AND NOT attisdropped AND attname <> 'body');
-		GRANT DELETE ON intake.gap TO umavez_operator;
+		GRANT DELETE ON intake.gap, intake.stream_group TO umavez_operator;
 		GRANT EXECUTE ON FUNCTION intake.republish TO umavez_operator;
 	END IF;
 	IF to_regnamespace('effects') IS NOT NULL THEN

@@ -352,7 +352,7 @@ static void another_type(void)
 	stack_check(w, 0);
 	stack_redis(w, "SET " STREAM " x");
 	stack_emit(w, "b", 20);
-	await_paused(relay, "DEL clears it");
+	await_paused(relay, "`umavez stream reset`");
 	stack_redis(w, "DEL " STREAM);
 	stack_check(w, 0);
 	CHECK(proc_await_ready(relay, WAIT_MS));

@@ -1,0 +1,195 @@
+/*
+ * group.c - umavez group list | drop NAME.
+ */
+#include "cli/group.h"
+#include "cli/command.h"
+#include "cli/sources.h"
+#include "cli_text.h"
+#include "common/event.h"
+#include "common/pg.h"
+#include "common/redis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct group_command {
+	struct sources_options sources;
+	int64_t shard;
+	bool destroy, json;
+};
+
+/* What it works on. */
+struct place {
+	PGconn *intake;
+	struct redis *redis; /* NULL: not reached, and why: */
+	struct err redis_err;
+};
+
+static const struct option options[] = {
+    SOURCES_INTAKE_OPTION(
+	offsetof(struct group_command, sources) + offsetof(struct sources_options, database_url)),
+    SOURCES_REDIS_OPTIONS(offsetof(struct group_command, sources)),
+    {"shard", OPT_INT, offsetof(struct group_command, shard), "-1",
+	"drop: only in this shard (all)", 0, -1, 1023, NULL, NULL},
+    {"destroy", OPT_BOOL, offsetof(struct group_command, destroy), "off",
+	"drop: also destroy the group in Redis", 0, 0, 0, NULL, NULL},
+    {"json", OPT_BOOL, offsetof(struct group_command, json), "off",
+	"list: one object, for programs", 0, 0, 0, NULL, NULL},
+    {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
+};
+
+static const char usage[] =
+    "list | drop NAME  [OPTION]...\n\n"
+    "Nothing is trimmed from a stream that a registered group has not acknowledged, and nothing "
+    "at\n"
+    "all while a registered group is missing there.  `list` shows the groups of every shard, as\n"
+    "the relays have registered them and as they are in Redis.  `drop` forgets one, so that\n"
+    "trimming does not wait for it any more; as long as it is in a stream, a relay registers it\n"
+    "again: --destroy ends it there too.  The role and the Redis user umavez_operator may do this.";
+
+static int list(const struct group_command *command, struct place *place, struct err *err)
+{
+	struct groups groups = {0};
+	struct printer printer;
+
+	if (groups_read(
+		place->intake, place->redis, command->sources.name_space, NULL, &groups, err) < 0)
+		return -1;
+	printer_init(&printer, stdout);
+	if (command->json)
+		groups_print_json(stdout, &groups);
+	else
+		groups_print(&printer, &groups, place->redis != NULL);
+	if (!place->redis)
+		fprintf(stderr, "umavez group: without Redis: %s\n", place->redis_err.message);
+	groups_done(&groups);
+	return 0;
+}
+
+static bool is_meant(const struct group_command *command, const struct group *g)
+{
+	return command->shard < 0 || (unsigned)command->shard == g->shard;
+}
+
+/* In Redis first: a relay would register again what it sees there. */
+static int destroy(const struct group_command *command, struct place *place,
+    const struct groups *groups, struct err *err)
+{
+	char key[256];
+
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct group *g = &groups->list[i];
+
+		if (!g->in_stream || !is_meant(command, g))
+			continue;
+		event_key(key, sizeof(key), command->sources.name_space, "purchases", g->shard);
+		if (redis_command(place->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) <
+		    0)
+			return err_wrap(err, "%s", key);
+		printf("destroyed in %s, at %s with %" PRId64 " pending\n", key, g->delivered,
+		    g->pending);
+	}
+	return 0;
+}
+
+static int forget(const struct group_command *command, struct place *place, const char *name,
+    int *ret_n, struct err *err)
+{
+	char shard[24];
+	const char *params[] = {name, command->shard < 0 ? NULL : shard};
+	PGresult *res = NULL;
+
+	snprintf(shard, sizeof(shard), "%" PRId64, command->shard);
+	if (pg_run(place->intake, cli_sql_group_drop_sql, 2, params, &res, err) < 0)
+		return -1;
+	for (int row = 0; row < PQntuples(res); row++)
+		printf("forgotten in shard %s: what stands after %s may now be trimmed unread\n",
+		    pg_text(res, row, "shard"), pg_text(res, row, "acknowledged"));
+	*ret_n = PQntuples(res);
+	PQclear(res);
+	return 0;
+}
+
+static void warn_of_streams(
+    const struct group_command *command, const struct place *place, const struct groups *groups)
+{
+	size_t there = 0;
+
+	for (size_t i = 0; i < groups->n; i++)
+		there += groups->list[i].in_stream && is_meant(command, &groups->list[i]);
+	if (command->destroy)
+		return;
+	if (there > 0)
+		fprintf(stderr,
+		    "umavez group: it is still in %zu streams, and relays will register it again: "
+		    "stop what reads there, then use --destroy\n",
+		    there);
+	if (!place->redis)
+		fprintf(stderr, "umavez group: could not look at the streams: %s\n",
+		    place->redis_err.message);
+}
+
+static int drop(
+    const struct group_command *command, struct place *place, const char *name, struct err *err)
+{
+	struct groups groups = {0};
+	int forgotten = 0, rc = -1;
+
+	if (command->destroy && !place->redis) {
+		*err = place->redis_err;
+		goto done;
+	}
+	if (groups_read(
+		place->intake, place->redis, command->sources.name_space, name, &groups, err) < 0)
+		goto done;
+	if (command->destroy && destroy(command, place, &groups, err) < 0)
+		goto done;
+	if (forget(command, place, name, &forgotten, err) < 0)
+		goto done;
+	if (forgotten == 0 && !(command->destroy && groups.n > 0)) {
+		err_set(err, ERR_FATAL, "no such group is registered (see umavez group list)");
+		goto done;
+	}
+	warn_of_streams(command, place, &groups);
+	rc = 0;
+done:
+	groups_done(&groups);
+	return rc;
+}
+
+static int run(
+    const struct group_command *command, const struct option_words *words, struct err *err)
+{
+	bool is_list = words->n == 1 && strcmp(words->words[0], "list") == 0;
+	bool is_drop = words->n == 2 && strcmp(words->words[0], "drop") == 0;
+	struct place place = {.redis_err = ERR_INIT};
+	int rc = -1;
+
+	if (!is_list && !is_drop)
+		return err_set(err, ERR_USAGE, "say list, or drop and one NAME (see --help)");
+	if (sources_open_intake(command->sources.database_url, "group", &place.intake, err) < 0)
+		goto done;
+	if (sources_open_redis(command->sources.redis_url, &place.redis, &place.redis_err) < 0)
+		place.redis = NULL;
+	rc = is_list ? list(command, &place, err) : drop(command, &place, words->words[1], err);
+done:
+	PQfinish(place.intake);
+	redis_close(place.redis);
+	return rc;
+}
+
+int command_group(int argc, char **argv)
+{
+	struct group_command command = {0};
+	struct option_words words;
+	struct err err = ERR_INIT;
+	int status;
+
+	if (!command_start(usage, options, &command, argc, argv, &words, &status))
+		return status;
+	status = run(&command, &words, &err) < 0 ? command_fail("group", &err) : EXIT_SUCCESS;
+	option_done(options, &command);
+	return status;
+}
