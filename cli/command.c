@@ -6,6 +6,7 @@
 const struct command commands[] = {
     {"dead-letter", "Messages that could not be applied: list, show, retry, discard",
 	command_dead_letter},
+    {"doctor", "Check servers, schemas and rights, and say what to change", command_doctor},
     {"group", "List consumer groups, or forget one", command_group},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},

@@ -20,6 +20,7 @@ struct command {
 extern const struct command commands[];
 
 int command_dead_letter(int argc, char **argv);
+int command_doctor(int argc, char **argv);
 int command_group(int argc, char **argv);
 int command_migrate(int argc, char **argv);
 int command_reconcile(int argc, char **argv);

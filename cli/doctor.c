@@ -1,0 +1,75 @@
+/*
+ * doctor.c - umavez doctor: is everything set up as the promises need it?
+ */
+#include "cli/doctor.h"
+#include "cli/command.h"
+#include "cli/sources.h"
+
+#include <stdlib.h>
+
+struct doctor_command {
+	struct sources_options sources;
+	bool json;
+};
+
+static const struct option options[] = {
+    SOURCES_OPTIONS(offsetof(struct doctor_command, sources)),
+    {"json", OPT_BOOL, offsetof(struct doctor_command, json), "off", "One object, for programs", 0,
+	0, 0, NULL, NULL},
+    {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
+};
+
+static const char usage[] =
+    "[OPTION]...\n\n"
+    "Checks connections, versions, the schemas, the constraints that hold the promises, functions\n"
+    "and rights, the cluster's identity, durability settings, partitions, consumer groups, Redis\n"
+    "and its streams, and the clocks.  One line each: ok, warn or fail, and what to change.  "
+    "Exits\n"
+    "with 1 if anything fails.  The role and the Redis user umavez_operator may do this.";
+
+static void examine(const struct sources_options *o, struct doctor *d)
+{
+	PGconn *intake = doctor_database(d, o->database_url, "intake");
+	PGconn *effects = doctor_database(
+	    d, o->effects_database_url ? o->effects_database_url : o->database_url, "effects");
+
+	if (intake)
+		doctor_deployment(d, intake, effects);
+	if (o->redis_url)
+		doctor_redis(d, o->redis_url, o->name_space, intake);
+	else
+		doctor_note(d, LEVEL_WARN, "redis", "give --redis-url (or REDIS_URL)",
+		    "not looked at: no URL is given");
+	PQfinish(intake);
+	PQfinish(effects);
+}
+
+static int run(const struct doctor_command *command, struct err *err)
+{
+	struct doctor d = {0};
+	struct printer printer;
+	size_t failed;
+
+	examine(&command->sources, &d);
+	printer_init(&printer, stdout);
+	if (command->json)
+		doctor_print_json(stdout, &d);
+	else
+		doctor_print(&printer, &d);
+	failed = doctor_count(&d, LEVEL_FAIL);
+	doctor_done(&d);
+	return failed == 0 ? 0 : err_set(err, ERR_FATAL, "%zu checks fail", failed);
+}
+
+int command_doctor(int argc, char **argv)
+{
+	struct doctor_command command = {0};
+	struct err err = ERR_INIT;
+	int status;
+
+	if (!command_start(usage, options, &command, argc, argv, NULL, &status))
+		return status;
+	status = run(&command, &err) < 0 ? command_fail("doctor", &err) : EXIT_SUCCESS;
+	option_done(options, &command);
+	return status;
+}

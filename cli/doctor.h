@@ -1,0 +1,54 @@
+/*
+ * doctor.h - what is right and what is not, with what to change: a list that each check adds to.
+ */
+#ifndef UMAVEZ_CLI_DOCTOR_H
+#define UMAVEZ_CLI_DOCTOR_H
+
+#include "cli/print.h"
+#include "common/err.h"
+
+#include <libpq-fe.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum level { LEVEL_OK, LEVEL_WARN, LEVEL_FAIL, LEVELS };
+extern const char *const level_names[LEVELS];
+
+struct finding {
+	enum level level;
+	char *name;   /* which check */
+	char *what;   /* what was found */
+	char *advice; /* what to change; of no interest when it is ok */
+};
+
+struct doctor {
+	size_t n;
+	struct finding *list;
+};
+
+/* Everything is copied. */
+void doctor_note(struct doctor *d, enum level level, const char *name, const char *advice,
+    const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+void doctor_done(struct doctor *d);
+size_t doctor_count(const struct doctor *d, enum level level);
+
+/* A clock against this host's: what it said, between two looks at ours; all in ms since 1970. */
+void doctor_clock(
+    struct doctor *d, const char *whose, int64_t before, int64_t theirs, int64_t after);
+
+/*
+ * One of the two schemas, "intake" or "effects".  The connection is the caller's, to be finished;
+ * NULL: there is none, and that has been noted.
+ */
+PGconn *doctor_database(struct doctor *d, const char *url, const char *schema);
+
+/* What concerns both: the deployment in intake. effects may be NULL. */
+void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects);
+
+/* Redis, the streams in it and their groups. intake NULL: without the streams. */
+void doctor_redis(struct doctor *d, const char *url, const char *name_space, PGconn *intake);
+
+void doctor_print_json(FILE *out, const struct doctor *d);
+void doctor_print(const struct printer *p, const struct doctor *d);
+
+#endif

@@ -1,0 +1,84 @@
+#include "cli/doctor.h"
+#include "common/memory.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+const char *const level_names[LEVELS] = {
+    [LEVEL_OK] = "ok",
+    [LEVEL_WARN] = "warn",
+    [LEVEL_FAIL] = "fail",
+};
+
+void doctor_note(
+    struct doctor *d, enum level level, const char *name, const char *advice, const char *fmt, ...)
+{
+	char *what = NULL;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&what, fmt, ap) < 0)
+		abort();
+	va_end(ap);
+	d->list = mem_realloc(d->list, (d->n + 1) * sizeof(*d->list));
+	d->list[d->n++] = (struct finding){level, mem_strdup(name), what, mem_strdup(advice)};
+}
+
+void doctor_done(struct doctor *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		free(d->list[i].name);
+		free(d->list[i].what);
+		free(d->list[i].advice);
+	}
+	free(d->list);
+}
+
+size_t doctor_count(const struct doctor *d, enum level level)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < d->n; i++)
+		n += d->list[i].level == level;
+	return n;
+}
+
+void doctor_print_json(FILE *out, const struct doctor *d)
+{
+	json_t *checks = json_array();
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct finding *f = &d->list[i];
+
+		json_array_append_new(checks,
+		    json_pack("{s:s, s:o, s:o, s:o}", "level", level_names[f->level], "check",
+			print_json_text(f->name), "what", print_json_text(f->what), "advice",
+			print_json_text(f->level == LEVEL_OK ? NULL : f->advice)));
+	}
+	json_t *json = json_pack("{s:o, s:I, s:I, s:I}", "checks", checks, "ok",
+	    (json_int_t)doctor_count(d, LEVEL_OK), "warn", (json_int_t)doctor_count(d, LEVEL_WARN),
+	    "fail", (json_int_t)doctor_count(d, LEVEL_FAIL));
+	print_json(out, json);
+	json_decref(json);
+}
+
+void doctor_print(const struct printer *p, const struct doctor *d)
+{
+	static const enum tint tints[LEVELS] = {TINT_GOOD, TINT_WARN, TINT_BAD};
+	struct table *t = table_new("lll");
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct finding *f = &d->list[i];
+
+		table_cell(t, tints[f->level], "%s", level_names[f->level]);
+		table_cell(t, TINT_PLAIN, "%s", f->name);
+		table_cell(t, TINT_PLAIN, "%s", f->what);
+		if (f->level == LEVEL_OK)
+			continue;
+		table_cell(t, TINT_PLAIN, "%s", "");
+		table_cell(t, TINT_PLAIN, "%s", "");
+		table_cell(t, TINT_DIM, "%s", f->advice);
+	}
+	table_print(t, p, 0);
+	table_free(t);
+}

@@ -1,0 +1,224 @@
+#include "cli/doctor.h"
+#include "cli/group.h"
+#include "cli/stream.h"
+#include "common/clock.h"
+#include "common/event.h"
+#include "common/pg.h"
+#include "common/redis.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REDIS_MS = 5000, VALUE_SIZE = 64 };
+
+/* An ID further ahead pauses the relay (relay/position.h). */
+#define FUTURE_MS (INT64_C(24) * 60 * 60 * 1000)
+
+static void note_error(struct doctor *d, const struct err *err)
+{
+	doctor_note(d, LEVEL_FAIL, "redis",
+	    "check the URL, that it is the master, and the user's rights (schema/redis.acl)", "%s",
+	    err->message);
+}
+
+/* The value of a line "name:value" of INFO; "" if there is none. */
+static const char *info(const char *text, const char *name, char buf[VALUE_SIZE])
+{
+	size_t len = strlen(name);
+
+	buf[0] = '\0';
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == ':') {
+			snprintf(buf, VALUE_SIZE, "%.*s", (int)strcspn(line + len + 1, "\r\n"),
+			    line + len + 1);
+			break;
+		}
+	}
+	return buf;
+}
+
+static void check_version(struct doctor *d, const char *text)
+{
+	char version[VALUE_SIZE], role[VALUE_SIZE];
+	long major;
+
+	info(text, "redis_version", version);
+	info(text, "role", role);
+	major = strtol(version, NULL, 10);
+	doctor_note(d, major < 6 ? LEVEL_FAIL : LEVEL_OK, "redis",
+	    "umavez needs Redis 6 or newer (7 for exact lags)", "Redis %s, %s", version, role);
+}
+
+static void check_memory(struct doctor *d, const char *text)
+{
+	char policy[VALUE_SIZE], used[VALUE_SIZE], max[VALUE_SIZE];
+	long long most;
+
+	info(text, "maxmemory_policy", policy);
+	most = strtoll(info(text, "maxmemory", max), NULL, 10);
+	doctor_note(d, strcmp(policy, "noeviction") == 0 ? LEVEL_OK : LEVEL_FAIL, "eviction",
+	    "CONFIG SET maxmemory-policy noeviction: any other may throw a stream away",
+	    "maxmemory-policy %s", policy);
+	if (most > 0 && strtoll(info(text, "used_memory", used), NULL, 10) > most / 10 * 9)
+		doctor_note(d, LEVEL_WARN, "memory",
+		    "raise maxmemory, or find out which group holds back trimming (umavez group "
+		    "list)",
+		    "%s of %s bytes are used: when it is full nothing is published", used, max);
+}
+
+static void check_persistence(struct doctor *d, const char *text)
+{
+	char aof[VALUE_SIZE], saved[VALUE_SIZE], written[VALUE_SIZE];
+	bool ok;
+
+	info(text, "aof_enabled", aof);
+	doctor_note(d, strcmp(aof, "1") == 0 ? LEVEL_OK : LEVEL_WARN, "persistence",
+	    "CONFIG SET appendonly yes: without it a restart empties the streams, which umavez "
+	    "fills again out of the outbox",
+	    "appendonly %s", strcmp(aof, "1") == 0 ? "yes" : "no");
+	info(text, "rdb_last_bgsave_status", saved);
+	info(text, "aof_last_write_status", written);
+	ok = strcmp(saved, "ok") == 0 && strcmp(written, "ok") == 0;
+	doctor_note(d, ok ? LEVEL_OK : LEVEL_FAIL, "persistence",
+	    "see Redis's log (disk full?): it refuses writes until that works again",
+	    "last save %s, last append %s", saved, written);
+}
+
+static int check_server(struct doctor *d, struct redis *redis, struct err *err)
+{
+	redisReply *reply = NULL;
+
+	if (redis_command(redis, &reply, err, "INFO") < 0)
+		return -1;
+	check_version(d, reply->str);
+	check_memory(d, reply->str);
+	check_persistence(d, reply->str);
+	freeReplyObject(reply);
+	return 0;
+}
+
+static int check_clock(struct doctor *d, struct redis *redis, struct err *err)
+{
+	int64_t before = clock_wall_ms();
+	redisReply *reply = NULL;
+
+	if (redis_command(redis, &reply, err, "TIME") < 0)
+		return -1;
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+		doctor_clock(d, "Redis", before,
+		    strtoll(reply->element[0]->str, NULL, 10) * 1000 +
+			strtoll(reply->element[1]->str, NULL, 10) / 1000,
+		    clock_wall_ms());
+	freeReplyObject(reply);
+	return 0;
+}
+
+/* *ret_fine: a stream, or nothing yet. */
+static int check_type(struct doctor *d, struct redis *redis, const char *key, unsigned shard,
+    bool *ret_stream, bool *ret_fine, struct err *err)
+{
+	redisReply *reply = NULL;
+
+	if (redis_command(redis, &reply, err, "TYPE %s", key) < 0)
+		return -1;
+	*ret_stream = strcmp(reply->str, "stream") == 0;
+	*ret_fine = *ret_stream || strcmp(reply->str, "none") == 0;
+	if (!*ret_fine)
+		doctor_note(d, LEVEL_FAIL, "streams", "umavez stream reset with the shard's number",
+		    "shard %u: %s is a %s: nothing is published", shard, key, reply->str);
+	freeReplyObject(reply);
+	return 0;
+}
+
+static int check_stream(struct doctor *d, struct redis *redis, const char *name_space,
+    unsigned shard, bool *ret_fine, struct err *err)
+{
+	char key[256], last[STREAM_ID_SIZE];
+	struct stream_view view;
+	bool is_stream;
+
+	event_key(key, sizeof(key), name_space, "purchases", shard);
+	if (check_type(d, redis, key, shard, &is_stream, ret_fine, err) < 0)
+		return -1;
+	if (!is_stream)
+		return 0;
+	if (stream_look(redis, key, &view, err) < 0)
+		return -1;
+	if (view.last.ms > (uint64_t)(clock_wall_ms() + FUTURE_MS)) {
+		*ret_fine = false;
+		doctor_note(d, LEVEL_FAIL, "streams",
+		    "umavez stream reset with the shard's number, unless the clock was ahead then",
+		    "shard %u: the last ID, %s, lies far in the future", shard,
+		    stream_id_format(view.last, last));
+	}
+	return 0;
+}
+
+static int check_streams(
+    struct doctor *d, struct redis *redis, const char *name_space, int64_t shards, struct err *err)
+{
+	bool all_fine = true, fine;
+
+	for (unsigned s = 0; s < shards; s++) {
+		if (check_stream(d, redis, name_space, s, &fine, err) < 0)
+			return -1;
+		all_fine = all_fine && fine;
+	}
+	if (all_fine)
+		doctor_note(
+		    d, LEVEL_OK, "streams", "", "%" PRId64 " streams can be appended to", shards);
+	return 0;
+}
+
+static int check_groups(
+    struct doctor *d, PGconn *intake, struct redis *redis, const char *name_space, struct err *err)
+{
+	struct groups groups = {0};
+
+	if (groups_read(intake, redis, name_space, NULL, &groups, err) < 0)
+		return -1;
+	for (size_t i = 0; i < groups.n; i++) {
+		const struct group *g = &groups.list[i];
+
+		if (g->registered && !g->in_stream)
+			doctor_note(d, LEVEL_WARN, "groups",
+			    "start what reads it; or umavez group drop, if nobody ever will",
+			    "group %s is missing in shard %u: nothing is trimmed there", g->name,
+			    g->shard);
+	}
+	groups_done(&groups);
+	return 0;
+}
+
+static int check_contents(
+    struct doctor *d, struct redis *redis, const char *name_space, PGconn *intake, struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = -1;
+
+	if (pg_run(intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
+		goto done;
+	if (PQntuples(res) > 0 &&
+	    check_streams(d, redis, name_space, pg_int(res, 0, "shards"), err) < 0)
+		goto done;
+	rc = check_groups(d, intake, redis, name_space, err);
+done:
+	PQclear(res);
+	return rc;
+}
+
+void doctor_redis(struct doctor *d, const char *url, const char *name_space, PGconn *intake)
+{
+	struct redis *redis = NULL;
+	struct err err = ERR_INIT;
+
+	if (redis_open(url, REDIS_MS, &redis, &err) < 0 || check_server(d, redis, &err) < 0 ||
+	    check_clock(d, redis, &err) < 0)
+		note_error(d, &err);
+	else if (intake && check_contents(d, redis, name_space, intake, &err) < 0)
+		note_error(d, &err);
+	redis_close(redis);
+}

@@ -1,0 +1,25 @@
+-- Functions that write with their owner's rights: that owner, a fixed search_path, nobody's by default.
+SELECT 'function ' || w.name AS name, CASE WHEN f.problem = '' THEN 'ok' ELSE 'fail' END AS level,
+    'intake.' || w.name || CASE WHEN f.problem = ''
+        THEN ' is SECURITY DEFINER, of ' || f.owner ELSE ' ' || f.problem END AS what,
+    CASE WHEN f.problem LIKE '%anybody%' THEN 'REVOKE ALL ON FUNCTION intake.' || w.name || ' FROM PUBLIC'
+         ELSE 'create it again as in schema/, as the owner of the schema intake' END AS advice
+FROM (VALUES ('receive'), ('emit'), ('republish')) AS w(name)
+LEFT JOIN LATERAL (
+	SELECT pg_get_userbyid(p.proowner) AS owner, CASE
+	    WHEN NOT p.prosecdef THEN 'is not SECURITY DEFINER'
+	    WHEN p.proowner <> n.nspowner THEN 'belongs to ' || pg_get_userbyid(p.proowner)
+	        || ', and the schema to ' || pg_get_userbyid(n.nspowner)
+	    WHEN NOT coalesce('search_path=pg_catalog, pg_temp' = ANY (p.proconfig), false)
+	        THEN 'has no fixed search_path'
+	    WHEN p.proacl IS NULL OR EXISTS (SELECT FROM aclexplode(p.proacl) WHERE grantee = 0)
+	        THEN 'may be called by anybody'
+	    ELSE '' END AS problem
+	FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace
+	WHERE n.nspname = 'intake' AND p.proname = w.name
+	UNION ALL SELECT NULL, 'is missing' LIMIT 1) AS f ON true
+UNION ALL
+SELECT 'sequence', CASE WHEN s.seqcache = 1 AND NOT s.seqcycle THEN 'ok' ELSE 'fail' END,
+    'intake.outbox.id has a cache of ' || s.seqcache,
+    'ALTER SEQUENCE ' || s.seqrelid::regclass || ' CACHE 1 NO CYCLE: sessions that draw ids in blocks break the order of a purchase''s events'
+FROM pg_sequence AS s WHERE s.seqrelid = pg_get_serial_sequence('intake.outbox', 'id')::regclass
