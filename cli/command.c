@@ -10,6 +10,7 @@ const struct command commands[] = {
     {"group", "List consumer groups, or forget one", command_group},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},
+    {"reprocess", "Give quarantined notifications to today's parsers", command_reprocess},
     {"republish", "Publish messages again, under the same ids", command_republish},
     {"status", "Show how far everything has got", command_status},
     {"stream", "Reset a shard's stream that the relay cannot use", command_stream},

@@ -24,6 +24,7 @@ int command_doctor(int argc, char **argv);
 int command_group(int argc, char **argv);
 int command_migrate(int argc, char **argv);
 int command_reconcile(int argc, char **argv);
+int command_reprocess(int argc, char **argv);
 int command_republish(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_stream(int argc, char **argv);

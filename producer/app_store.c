@@ -147,6 +147,20 @@ static enum verdict check_signature(struct reading *r, const struct part *part)
 	return verdict;
 }
 
+/* NULL, or why it is no JWS (static text). */
+static const char *read_part(const struct reading *r, const char *text, struct part *part)
+{
+	const char *why = NULL;
+
+	part->jws = jws_read(text, strlen(text), &why);
+	if (!part->jws)
+		return why;
+	part->json = json_read(part->jws->payload, part->jws->payload_len, &part->why);
+	part->at_ms = r->now_ms;
+	json_get_int(part->json, "signedDate", &part->at_ms);
+	return NULL;
+}
+
 /*
  * The certificates must have been valid when Apple signed, so that a retry still verifies after the
  * leaf has expired.  That time is what the JWS itself says; whoever could lie about it has a key of
@@ -154,14 +168,10 @@ static enum verdict check_signature(struct reading *r, const struct part *part)
  */
 static enum verdict verify_part(struct reading *r, const char *text, struct part *part)
 {
-	const char *why = NULL;
+	const char *why = read_part(r, text, part);
 
-	part->jws = jws_read(text, strlen(text), &why);
-	if (!part->jws)
+	if (why)
 		return refuse(r, VERDICT_FORGED, "bad_jws", why);
-	part->json = json_read(part->jws->payload, part->jws->payload_len, &part->why);
-	part->at_ms = r->now_ms;
-	json_get_int(part->json, "signedDate", &part->at_ms);
 	if (part->at_ms > r->now_ms + MAX_AHEAD_MS)
 		return refuse(r, VERDICT_FORGED, "signed_in_future",
 		    "signedDate is more than 5 minutes ahead. Check this machine's clock.");
@@ -330,6 +340,60 @@ static struct notification *understand(const struct reading *r)
 	return n;
 }
 
+static void reading_done(struct reading *r)
+{
+	free(r->address.bundle_id);
+	free(r->address.environment);
+	part_done(&r->renewal);
+	part_done(&r->transaction);
+	part_done(&r->outer);
+}
+
+static void reread_inner(struct reading *r, const char *path, struct part *inner)
+{
+	const json_t *value = json_at(r->outer.json, path);
+	const char *why = NULL;
+
+	if (!value || json_is_null(value))
+		return;
+	if (json_is_string(value))
+		why = read_part(r, json_string_value(value), inner);
+	else
+		why = "a JWS inside is no text";
+	if (why)
+		inner->why = why;
+}
+
+static struct notification *keep_unread(
+    const char *store, const struct webhook *hook, const char *why)
+{
+	struct notification *n = notification_new(store, hook->now_ms);
+
+	notification_quarantine(n, hook->body, hook->len, why);
+	return n;
+}
+
+struct notification *app_store_reread(const char *store, const struct webhook *hook)
+{
+	bool sandbox = strcmp(store, "app_store_sandbox") == 0;
+	struct reading r = {.now_ms = hook->now_ms};
+	const char *why = "it has no signedPayload";
+	json_t *body = json_read(hook->body, hook->len, &why);
+	const char *text = json_get_string(body, "signedPayload");
+	struct notification *n;
+
+	r.address.environment = mem_strdup(sandbox ? "Sandbox" : "Production");
+	if (text)
+		why = read_part(&r, text, &r.outer);
+	reread_inner(&r, "data.signedTransactionInfo", &r.transaction);
+	reread_inner(&r, "data.signedRenewalInfo", &r.renewal);
+	n = r.outer.jws ? understand(&r)
+			: keep_unread(sandbox ? "app_store_sandbox" : "app_store", hook, why);
+	reading_done(&r);
+	json_decref(body);
+	return n;
+}
+
 enum verdict app_store_read(void *store, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal)
 {
@@ -348,11 +412,7 @@ enum verdict app_store_read(void *store, const struct webhook *hook,
 		*ret_notification = understand(&r);
 	else
 		*ret_refusal = r.refusal;
-	free(r.address.bundle_id);
-	free(r.address.environment);
-	part_done(&r.renewal);
-	part_done(&r.transaction);
-	part_done(&r.outer);
+	reading_done(&r);
 	json_decref(body);
 	return verdict;
 }

@@ -42,4 +42,10 @@ void app_store_free(struct app_store *s); /* NULL is fine */
 enum verdict app_store_read(void *store, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal);
 
+/*
+ * What a body that was authentic when it came, and kept under this store, says to today's parser:
+ * no signature is checked again.  Never NULL; unrecognized, with the reason, if it still is.
+ */
+struct notification *app_store_reread(const char *store, const struct webhook *hook);
+
 #endif

@@ -174,14 +174,48 @@ static const char *read_notice(
 	return why;
 }
 
+static struct notification *keep(
+    const struct google_play *g, const struct webhook *hook, const struct message *m)
+{
+	struct notification *n = notification_new("google_play", hook->now_ms);
+	const char *fault = read_notice(g, m, n);
+
+	if (fault)
+		notification_quarantine(n, hook->body, hook->len, fault);
+	else
+		notification_check(n, hook->body, hook->len);
+	return n;
+}
+
+static void message_done(struct message *m)
+{
+	free(m->id);
+	free(m->data);
+}
+
+struct notification *google_play_reread(
+    const struct option_list *packages, const struct webhook *hook)
+{
+	const struct google_play g = {.config.packages = *packages};
+	const struct webhook wrapped = {
+	    .body = hook->body, .len = hook->len, .now_ms = hook->now_ms};
+	struct message m = {0};
+	struct notification *n;
+
+	/* Whether it was wrapped shows in the body alone. */
+	if (!read_message(&wrapped, &m))
+		(void)read_message(hook, &m);
+	n = keep(&g, hook, &m);
+	message_done(&m);
+	return n;
+}
+
 enum verdict google_play_read(void *google, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal)
 {
 	const struct google_play *g = google;
 	struct message m = {0};
-	struct notification *n;
 	enum verdict verdict;
-	const char *fault;
 
 	verdict = google_token_check(
 	    hook->authorization, &g->config.rules, g->config.keys, hook->now_ms, ret_refusal);
@@ -193,14 +227,7 @@ enum verdict google_play_read(void *google, const struct webhook *hook,
 				      "subscription write metadata, or wrap.";
 		return VERDICT_MALFORMED;
 	}
-	n = notification_new("google_play", hook->now_ms);
-	fault = read_notice(g, &m, n);
-	if (fault)
-		notification_quarantine(n, hook->body, hook->len, fault);
-	else
-		notification_check(n, hook->body, hook->len);
-	free(m.id);
-	free(m.data);
-	*ret_notification = n;
+	*ret_notification = keep(g, hook, &m);
+	message_done(&m);
 	return VERDICT_AUTHENTIC;
 }

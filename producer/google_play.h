@@ -33,4 +33,12 @@ void google_play_free(struct google_play *g); /* NULL is fine */
 enum verdict google_play_read(void *google, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal);
 
+/*
+ * What a body that was authentic when it came says to today's parser: no token is checked again.
+ * packages as in google_play_config; pubsub_message_id as it was, which an unwrapped push needs.
+ * Never NULL; unrecognized, with the reason, if it still is.
+ */
+struct notification *google_play_reread(
+    const struct option_list *packages, const struct webhook *hook);
+
 #endif

@@ -84,6 +84,18 @@ static struct notification *keep(const struct webhook *hook, bool live, const js
 	return n;
 }
 
+struct notification *stripe_reread(const char *store, const struct webhook *hook)
+{
+	bool live = strcmp(store, store_of(true)) == 0;
+	struct notification *n;
+	const char *why;
+	json_t *event = json_read(hook->body, hook->len, &why);
+
+	n = event ? keep(hook, live, event) : keep_unread(hook, live, why);
+	json_decref(event);
+	return n;
+}
+
 enum verdict stripe_read(void *stripe, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal)
 {

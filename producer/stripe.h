@@ -30,4 +30,10 @@ void stripe_free(struct stripe *s); /* NULL is fine */
 enum verdict stripe_read(void *stripe, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal);
 
+/*
+ * What a body that was authentic when it came, and kept under this store, says to today's parser:
+ * no signature is checked again.  Never NULL; unrecognized, with the reason, if it still is.
+ */
+struct notification *stripe_reread(const char *store, const struct webhook *hook);
+
 #endif

@@ -109,3 +109,42 @@ END
 $$;
 COMMENT ON FUNCTION intake.republish IS 'Outbox rows once more, under their message ids; not those that are not ticked yet, which are on their way. How many. Locks the purchases, or else the subjects. Writes outbox';
 REVOKE ALL ON FUNCTION intake.republish FROM PUBLIC;
+
+-- The quarantined row makes room, and its notification is received once more: fold, outbox row and all
+-- in one transaction.  Under the store's own id where that can be read now, so that another delivery
+-- is still a duplicate.  When it was received, its trace and its bytes stay.
+CREATE FUNCTION intake.reprocess(
+	of_store text, of_id text, notification_id text, kind text, native_type text, rank smallint,
+	purchase_id text, occurred_at timestamptz, product_id text, account_ref text, state text,
+	current_only boolean, will_renew boolean, expires_at timestamptz, transaction_id text,
+	amount_minor bigint, currency text, quantity bigint, partial boolean, remark text)
+RETURNS text LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	was intake.notification;
+	accepted boolean[];
+BEGIN
+	DELETE FROM intake.notification AS n
+	    WHERE n.store = of_store AND n.notification_id = of_id AND n.kind = 'unrecognized'
+	      AND (of_id = reprocess.notification_id OR NOT EXISTS (SELECT FROM intake.notification AS o
+	          WHERE o.store = of_store AND o.notification_id = reprocess.notification_id))
+	    RETURNING * INTO was;
+	IF NOT FOUND THEN
+		RETURN CASE WHEN of_id = reprocess.notification_id THEN 'gone' ELSE 'duplicate' END;
+	END IF;
+	accepted := intake.receive(ARRAY[of_store], ARRAY[reprocess.notification_id], ARRAY[reprocess.kind],
+	    ARRAY[reprocess.native_type], ARRAY[reprocess.rank], ARRAY[purchase_id],
+	    ARRAY[reprocess.occurred_at], ARRAY[was.received_at], ARRAY[was.traceparent],
+	    ARRAY[was.trace_link], ARRAY[reprocess.product_id], ARRAY[reprocess.account_ref],
+	    ARRAY[reprocess.state], ARRAY[reprocess.current_only], ARRAY[reprocess.will_renew],
+	    ARRAY[reprocess.expires_at], ARRAY[reprocess.transaction_id], ARRAY[reprocess.amount_minor],
+	    ARRAY[reprocess.currency], ARRAY[reprocess.quantity], ARRAY[reprocess.partial],
+	    ARRAY[reprocess.remark], ARRAY[was.body]);
+	IF NOT accepted[1] THEN
+		RAISE EXCEPTION 'notification % of % was received meanwhile', reprocess.notification_id, of_store
+		    USING ERRCODE = 'serialization_failure';
+	END IF;
+	RETURN 'done';
+END
+$$;
+COMMENT ON FUNCTION intake.reprocess IS 'A quarantined notification as it is understood now: done; gone: it is not quarantined any more; duplicate: it was received again meanwhile, under its own id. Writes notification, purchase, outbox';
+REVOKE ALL ON FUNCTION intake.reprocess FROM PUBLIC;

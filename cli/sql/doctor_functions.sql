@@ -4,7 +4,7 @@ SELECT 'function ' || w.name AS name, CASE WHEN f.problem = '' THEN 'ok' ELSE 'f
         THEN ' is SECURITY DEFINER, of ' || f.owner ELSE ' ' || f.problem END AS what,
     CASE WHEN f.problem LIKE '%anybody%' THEN 'REVOKE ALL ON FUNCTION intake.' || w.name || ' FROM PUBLIC'
          ELSE 'create it again as in schema/, as the owner of the schema intake' END AS advice
-FROM (VALUES ('receive'), ('emit'), ('republish')) AS w(name)
+FROM (VALUES ('receive'), ('emit'), ('republish'), ('reprocess')) AS w(name)
 LEFT JOIN LATERAL (
 	SELECT pg_get_userbyid(p.proowner) AS owner, CASE
 	    WHEN NOT p.prosecdef THEN 'is not SECURITY DEFINER'

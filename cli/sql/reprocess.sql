@@ -1,0 +1,5 @@
+-- Times are milliseconds since 1970.
+SELECT intake.reprocess($1, $2, $3, $4, $5, $6::smallint, $7,
+    timestamptz 'epoch' + $8::bigint * interval '1 ms', $9, $10, $11, $12::boolean, $13::boolean,
+    timestamptz 'epoch' + $14::bigint * interval '1 ms', $15, $16::bigint, $17, $18::bigint,
+    $19::boolean, $20) AS outcome
