@@ -9,6 +9,7 @@ const struct command commands[] = {
     {"doctor", "Check servers, schemas and rights, and say what to change", command_doctor},
     {"group", "List consumer groups, or forget one", command_group},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
+    {"rebase", "Adopt a PostgreSQL cluster that replaces the old one", command_rebase},
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},
     {"reprocess", "Give quarantined notifications to today's parsers", command_reprocess},
     {"republish", "Publish messages again, under the same ids", command_republish},

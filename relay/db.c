@@ -78,7 +78,7 @@ static int check_cluster(PGconn *conn, unsigned *ret_shards, struct err *err)
 	if (pg_int(res, 0, "expected") != pg_int(res, 0, "actual")) {
 		err_set(err, ERR_MISMATCH,
 		    "this is PostgreSQL cluster %s, but the outbox was written in %s: connect to "
-		    "that one",
+		    "that one; if this one replaces it, run umavez rebase",
 		    pg_text(res, 0, "actual"), pg_text(res, 0, "expected"));
 		goto done;
 	}

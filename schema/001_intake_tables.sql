@@ -20,6 +20,28 @@ COMMENT ON COLUMN intake.setting.system_identifier IS 'The PostgreSQL cluster wh
 COMMENT ON COLUMN intake.setting.xid_floor IS 'Lifted by the relay; a smaller current xid means another or a restored cluster, and is refused';
 COMMENT ON COLUMN intake.setting.xid_offset IS 'Added to every xid and snapshot of this cluster';
 
+-- What rows and ticks carry are these numbers, never the cluster's own: after a cluster was replaced
+-- by one that counts from below, both go on above everything stored (umavez rebase).
+CREATE FUNCTION intake.current_xid()
+RETURNS xid8 LANGUAGE sql STABLE AS $$
+	SELECT (pg_current_xact_id()::text::bigint
+	    + coalesce((SELECT xid_offset FROM intake.setting WHERE only_row), 0))::text::xid8
+$$;
+COMMENT ON FUNCTION intake.current_xid IS 'This transaction, as the rows of intake call it';
+
+-- STABLE, so that it is the snapshot of the statement that asks.
+CREATE FUNCTION intake.current_snapshot()
+RETURNS pg_snapshot LANGUAGE sql STABLE AS $$
+	SELECT CASE WHEN o.xid_offset = 0 THEN s.s ELSE concat(
+	    pg_snapshot_xmin(s.s)::text::bigint + o.xid_offset, ':',
+	    pg_snapshot_xmax(s.s)::text::bigint + o.xid_offset, ':',
+	    (SELECT string_agg((x::text::bigint + o.xid_offset)::text, ',' ORDER BY x)
+	     FROM pg_snapshot_xip(s.s) AS x))::pg_snapshot END
+	FROM pg_current_snapshot() AS s(s),
+	    (SELECT coalesce((SELECT xid_offset FROM intake.setting WHERE only_row), 0) AS xid_offset) AS o
+$$;
+COMMENT ON FUNCTION intake.current_snapshot IS 'What this statement sees, in the numbers of current_xid()';
+
 CREATE TABLE intake.notification (
 	store             text COLLATE "C" NOT NULL CHECK (store IN
 	    ('app_store', 'app_store_sandbox', 'google_play', 'stripe', 'stripe_test', 'manual')),
@@ -30,7 +52,7 @@ CREATE TABLE intake.notification (
 	store_purchase_id text COLLATE "C",
 	occurred_at       timestamptz NOT NULL,
 	received_at       timestamptz NOT NULL,
-	xid               xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	xid               xid8 NOT NULL DEFAULT intake.current_xid(),
 	traceparent       text,
 	trace_link        text,
 	product_id        text,
@@ -116,7 +138,7 @@ COMMENT ON COLUMN intake.purchase.xid IS 'The transaction that touched it last: 
 CREATE TABLE intake.outbox (
 	id             bigint GENERATED ALWAYS AS IDENTITY (CACHE 1) PRIMARY KEY,
 	shard          smallint NOT NULL,
-	xid            xid8 NOT NULL DEFAULT pg_current_xact_id(),
+	xid            xid8 NOT NULL DEFAULT intake.current_xid(),
 	source         text COLLATE "C" NOT NULL,
 	message_id     text COLLATE "C" NOT NULL,
 	type           text NOT NULL,

@@ -87,11 +87,16 @@ RETURNS intake.setting LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
 	s intake.setting;
 BEGIN
-	SELECT * INTO STRICT s FROM intake.setting;
-	IF pg_current_xact_id() < s.xid_floor THEN
+	SELECT * INTO STRICT s FROM intake.setting WHERE only_row;
+	IF s.system_identifier <> (SELECT system_identifier FROM pg_control_system()) THEN
+		RAISE EXCEPTION 'this is another PostgreSQL cluster than %, which the outbox was written in',
+		    s.system_identifier
+		    USING ERRCODE = 'UMV03', HINT = 'connect to that one; if this one replaces it, run umavez rebase';
+	END IF;
+	IF intake.current_xid() < s.xid_floor THEN
 		RAISE EXCEPTION 'transaction id % is below the floor %: this is another PostgreSQL cluster than the one that the outbox was written in',
-		    pg_current_xact_id(), s.xid_floor
-		    USING ERRCODE = 'UMV03', HINT = 'compare intake.setting.system_identifier with pg_control_system()';
+		    intake.current_xid(), s.xid_floor
+		    USING ERRCODE = 'UMV03', HINT = 'connect to that one; if this one replaces it, run umavez rebase';
 	END IF;
 	RETURN s;
 END
@@ -122,7 +127,7 @@ BEGIN
 	now_is.xid := was.xid;
 	changed := now_is IS DISTINCT FROM was;
 	now_is.version := was.version + changed::integer;
-	now_is.xid := pg_current_xact_id();
+	now_is.xid := intake.current_xid();
 	UPDATE intake.purchase SET product_id = now_is.product_id, account_ref = now_is.account_ref,
 	    state = now_is.state, will_renew = now_is.will_renew, expires_at = now_is.expires_at,
 	    transaction_id = now_is.transaction_id, amount_minor = now_is.amount_minor,
@@ -145,6 +150,7 @@ COMMENT ON FUNCTION intake.receive_late IS 'A notification older than the newest
 -- Every join is a look-up by primary key, whatever the statistics say: a plan made while the tables
 -- were small must not read them whole when they have grown.  Sets of one batch are compared by IN and
 -- NOT IN, which hash; a join of two such sets would be a nested loop, as a row count is never known.
+-- The price of a plan that is switched off must not have it compiled: no JIT.
 CREATE FUNCTION intake.receive(
 	stores text[], notification_ids text[], kinds text[], native_types text[], ranks smallint[],
 	purchase_ids text[], occurred_ats timestamptz[], received_ats timestamptz[],
@@ -153,9 +159,10 @@ CREATE FUNCTION intake.receive(
 	transaction_ids text[], amounts bigint[], currencies text[], quantities bigint[],
 	partials boolean[], remarks text[], bodies bytea[])
 RETURNS boolean[] LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
-SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
+SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
 	setting intake.setting := intake.check_xid();
+	this_xid xid8 := intake.current_xid();
 	accepted boolean[];
 	late_places bigint[]; -- which of the given came after something newer
 	late intake.notification;
@@ -173,11 +180,11 @@ BEGIN
 		INSERT INTO intake.notification (store, notification_id, kind, native_type, rank,
 		    store_purchase_id, occurred_at, received_at, traceparent, trace_link,
 		    product_id, account_ref, state, current_only, will_renew, expires_at,
-		    transaction_id, amount_minor, currency, quantity, partial, remark, body)
+		    transaction_id, amount_minor, currency, quantity, partial, remark, body, xid)
 		SELECT store, notification_id, kind, native_type, rank, store_purchase_id, occurred_at,
 		    received_at, traceparent, trace_link, product_id, account_ref, state,
 		    current_only, will_renew, expires_at, transaction_id, amount_minor, currency,
-		    quantity, partial, remark, body
+		    quantity, partial, remark, body, this_xid
 		FROM given ORDER BY store COLLATE "C", notification_id COLLATE "C"
 		ON CONFLICT (store, notification_id) DO NOTHING
 		RETURNING store, notification_id
@@ -194,7 +201,7 @@ BEGIN
 		INSERT INTO intake.purchase AS p
 		SELECT f.store, f.store_purchase_id, f.product_id, f.account_ref, f.state, f.will_renew,
 		    f.expires_at, f.transaction_id, f.amount_minor, f.currency, f.occurred_at, f.rank,
-		    f.last_notification_id, 1, pg_current_xact_id()
+		    f.last_notification_id, 1, this_xid
 		FROM fresh JOIN intake.notification AS n USING (store, notification_id)
 		CROSS JOIN LATERAL intake.fold_step(NULL, n) AS f
 		WHERE has_purchase
@@ -204,15 +211,15 @@ BEGIN
 		     amount_minor, currency, occurred_at, rank, last_notification_id, version, xid) =
 		    (SELECT f.product_id, f.account_ref, f.state, f.will_renew, f.expires_at,
 		         f.transaction_id, f.amount_minor, f.currency, f.occurred_at, f.rank,
-		         f.last_notification_id, p.version + 1, pg_current_xact_id()
+		         f.last_notification_id, p.version + 1, this_xid
 		     FROM intake.notification AS n CROSS JOIN LATERAL intake.fold_step(p, n) AS f
 		     WHERE n.store = excluded.store AND n.notification_id = excluded.last_notification_id)
 		WHERE (excluded.occurred_at, excluded.rank, excluded.last_notification_id)
 		    > (p.occurred_at, p.rank, p.last_notification_id)
 		RETURNING p AS p
 	), published AS (
-		INSERT INTO intake.outbox (shard, source, message_id, type, subject, time, data, traceparent)
-		SELECT intake.shard_of_subject(s.subject, setting.shards), n.store, n.notification_id,
+		INSERT INTO intake.outbox (shard, xid, source, message_id, type, subject, time, data, traceparent)
+		SELECT intake.shard_of_subject(s.subject, setting.shards), this_xid, n.store, n.notification_id,
 		    intake.event_type(n.kind), s.subject, n.occurred_at,
 		    intake.event_data(n, t.p, false), n.traceparent
 		FROM (SELECT (p).store, (p).last_notification_id AS notification_id, p FROM folded

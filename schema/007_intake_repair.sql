@@ -148,3 +148,25 @@ END
 $$;
 COMMENT ON FUNCTION intake.reprocess IS 'A quarantined notification as it is understood now: done; gone: it is not quarantined any more; duplicate: it was received again meanwhile, under its own id. Writes notification, purchase, outbox';
 REVOKE ALL ON FUNCTION intake.reprocess FROM PUBLIC;
+
+-- Every transaction from now on must come after all that is stored, in the order by which ticks tell
+-- what they have seen.  A cluster that was upgraded in place goes on above its old numbers; another one
+-- needs an offset.  Reads all of notification, purchase, outbox and tick.
+CREATE FUNCTION intake.rebase(OUT highest xid8, OUT lowest xid8, OUT offset_was bigint, OUT offset_is bigint)
+LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+	LOCK TABLE intake.setting IN ACCESS EXCLUSIVE MODE;
+	SELECT greatest(
+	    (SELECT max(xid::text::bigint) FROM intake.notification),
+	    (SELECT max(xid::text::bigint) FROM intake.purchase),
+	    (SELECT max(xid::text::bigint) FROM intake.outbox),
+	    (SELECT max(pg_snapshot_xmax(snapshot)::text::bigint) FROM intake.tick),
+	    s.xid_floor::text::bigint)::text::xid8, pg_snapshot_xmin(pg_current_snapshot()), s.xid_offset
+	INTO STRICT highest, lowest, offset_was FROM intake.setting AS s;
+	offset_is := greatest(offset_was, highest::text::bigint + 1 - lowest::text::bigint);
+	UPDATE intake.setting SET xid_offset = offset_is,
+	    system_identifier = (SELECT system_identifier FROM pg_control_system());
+END
+$$;
+COMMENT ON FUNCTION intake.rebase IS 'Adopt the cluster that this is: highest is what is stored, lowest what any transaction from now on has without an offset. For the owner, while no service runs. Writes setting';
+REVOKE ALL ON FUNCTION intake.rebase FROM PUBLIC;

@@ -8,6 +8,6 @@ WITH made AS (
 	SELECT generate_series(0, shards - 1)::smallint AS shard FROM made
 ), root AS (
 	INSERT INTO intake.tick (shard, previous_tick, tick, snapshot)
-	SELECT shard, 0, 1, pg_current_snapshot() FROM shard
+	SELECT shard, 0, 1, intake.current_snapshot() FROM shard
 )
 INSERT INTO intake.shard_lease (shard) SELECT shard FROM shard

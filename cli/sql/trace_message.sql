@@ -39,6 +39,7 @@ LEFT JOIN LATERAL (SELECT at FROM intake.tick WHERE shard = m.shard ORDER BY tic
 -- One step after the other: each function raises where the one before says no.
 CROSS JOIN LATERAL (SELECT CASE
     WHEN NOT current_setting('track_commit_timestamp')::boolean THEN NULL
+    WHEN (SELECT xid_offset FROM intake.setting) <> 0 THEN NULL -- not this cluster's numbers
     WHEN m.written_by >= pg_snapshot_xmax(pg_current_snapshot()) THEN NULL
     WHEN pg_xact_status(m.written_by) = 'committed' THEN pg_xact_commit_timestamp(m.written_by::xid)
     END AS at) AS c

@@ -4,7 +4,7 @@
 -- The position is set back to one that a batch can begin at: a tick of the chain that is not void.
 -- Gives moved, nests and tick as tick.sql does.
 WITH last AS MATERIALIZED (
-	SELECT tick, snapshot, pg_current_snapshot() AS now_sees
+	SELECT tick, snapshot, intake.current_snapshot() AS now_sees
 	FROM intake.tick WHERE shard = $1 ORDER BY tick DESC LIMIT 1
 ), judged AS MATERIALIZED (
 	SELECT last.*, tick <> $2 AS moved,

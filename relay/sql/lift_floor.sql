@@ -1,3 +1,3 @@
 -- Writes setting.
-UPDATE intake.setting SET xid_floor = pg_snapshot_xmin(pg_current_snapshot())
-WHERE xid_floor < pg_snapshot_xmin(pg_current_snapshot())
+UPDATE intake.setting SET xid_floor = pg_snapshot_xmin(intake.current_snapshot())
+WHERE xid_floor < pg_snapshot_xmin(intake.current_snapshot())

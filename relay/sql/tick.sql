@@ -3,7 +3,7 @@
 -- Gives one row.  moved: the chain does not end in $2.  nests: this snapshot follows from the last
 -- tick's.  due: a tick is to be cut; tick: it was (NULL although due: another relay was faster).
 WITH last AS MATERIALIZED (
-	SELECT tick, snapshot, at, pg_current_snapshot() AS now_sees
+	SELECT tick, snapshot, at, intake.current_snapshot() AS now_sees
 	FROM intake.tick WHERE shard = $1 ORDER BY tick DESC LIMIT 1
 ), judged AS MATERIALIZED (
 	SELECT last.*, tick <> $2 AS moved,

@@ -160,8 +160,8 @@ static void check_refusals(void)
 
 static const struct check checks[] = {
     {"a message", check_message},
-    {"a time range", check_range},
     {"a purchase", check_purchase},
+    {"a time range", check_range},
     {"not ticked yet", check_unticked},
     {"refusals", check_refusals},
     {NULL, NULL},
