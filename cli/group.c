@@ -169,7 +169,8 @@ static int run(
 
 	if (!is_list && !is_drop)
 		return err_set(err, ERR_USAGE, "say list, or drop and one NAME (see --help)");
-	if (sources_open_intake(command->sources.database_url, "group", &place.intake, err) < 0)
+	if (sources_open_schema(
+		command->sources.database_url, "group", "intake", &place.intake, err) < 0)
 		goto done;
 	if (sources_open_redis(command->sources.redis_url, &place.redis, &place.redis_err) < 0)
 		place.redis = NULL;

@@ -109,7 +109,7 @@ static int run(const struct rebase *r, struct err *err)
 	bool needed;
 	int rc = -1;
 
-	if (sources_open_intake(r->database_url, "rebase", &conn, err) < 0 ||
+	if (sources_open_schema(r->database_url, "rebase", "intake", &conn, err) < 0 ||
 	    look(conn, &needed, err) < 0)
 		goto done;
 	rc = needed ? rebase(conn, r->yes, err) : 0;

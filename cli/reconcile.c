@@ -19,7 +19,7 @@ static const struct option options[] = {
     SOURCES_OPTIONS(offsetof(struct reconcile_command, sources)),
     {"older-than", OPT_DURATION, offsetof(struct reconcile_command, older_than), "1min",
 	"Leave out what was written later than so long ago", 0, 0, 0, NULL, NULL},
-    {"consumer", OPT_STRING, offsetof(struct reconcile_command, consumer), NULL,
+    {"consumer", OPT_NAME, offsetof(struct reconcile_command, consumer), NULL,
 	"Only this consumer (all that have a cursor)", 0, 0, 0, NULL, NULL},
     {"list", OPT_INT, offsetof(struct reconcile_command, list), "100",
 	"List so many lost messages at most", 0, 0, 10000, NULL, NULL},

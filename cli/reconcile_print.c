@@ -122,7 +122,7 @@ void reconcile_print(const struct printer *p, const struct reconciliation *r)
 		print_text(p, TINT_BAD, "doubled");
 		fprintf(p->out,
 		    "  %" PRId64 " ledger entries were not written by the transaction that applied "
-				 "their message\n",
+		    "their message\n",
 		    r->doubled);
 	}
 }

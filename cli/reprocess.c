@@ -60,7 +60,9 @@ static const char usage[] =
     "What they understand is received as if it came now, in one transaction each: notification,\n"
     "purchase and outbox row.  What they do not stays quarantined, and the reason is printed.\n\n"
     "Signatures are not checked again: the bytes were verified when they came, and certificates\n"
-    "and secrets may have changed since.  The role umavez_operator may do this.";
+    "and secrets may have changed since.  What stores sent is read by nobody but the schema's "
+    "owner:\n"
+    "run it as that role.";
 
 #define OTHER_PACKAGE "its package is none of --google-package"
 
@@ -208,7 +210,7 @@ static int run(const struct reprocess *r, struct err *err)
 
 	if (r->all == (r->notification != NULL))
 		return err_set(err, ERR_USAGE, "give --notification ID, or --all");
-	if (sources_open_intake(r->database_url, "reprocess", &conn, err) < 0 ||
+	if (sources_open_schema(r->database_url, "reprocess", "intake", &conn, err) < 0 ||
 	    reprocess_pages(conn, r, &tally, err) < 0)
 		goto done;
 	if (r->notification && tally.understood + tally.left == 0) {

@@ -185,7 +185,7 @@ static int run(const struct republish *r, struct err *err)
 	int rc = -1;
 
 	if (check_words(r, err) < 0 ||
-	    sources_open_intake(r->database_url, "republish", &conn, err) < 0 ||
+	    sources_open_schema(r->database_url, "republish", "intake", &conn, err) < 0 ||
 	    check_times(conn, r, err) < 0)
 		goto done;
 	rc = r->message ? republish_message(conn, r, &tally, err)

@@ -29,11 +29,6 @@ done:
 	return rc;
 }
 
-int sources_open_intake(const char *url, const char *command, PGconn **ret_conn, struct err *err)
-{
-	return open_schema(url, command, "intake", ret_conn, err);
-}
-
 int sources_open_redis(const char *url, struct redis **ret_redis, struct err *err)
 {
 	if (!url)

@@ -22,7 +22,7 @@ struct sources_options {
 
 /* Rows of a command's option table; base is the offset of its struct sources_options. */
 #define SOURCES_REDIS_OPTIONS(base)                                                                \
-	{"redis-url", OPT_REDIS_URL, (base) + offsetof(struct sources_options, redis_url), NULL,      \
+	{"redis-url", OPT_REDIS_URL, (base) + offsetof(struct sources_options, redis_url), NULL,   \
 	    "Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0, NULL,        \
 	    "REDIS_URL"},                                                                          \
 	{                                                                                          \
@@ -46,10 +46,6 @@ struct sources_options {
 
 /* No URL, or no server: ERR_USAGE, ERR_RETRY. */
 int sources_open_redis(const char *url, struct redis **ret_redis, struct err *err) warn_unused;
-
-/* A session with a statement timeout; its schema is checked against this binary.  PQfinish() it. */
-int sources_open_intake(
-    const char *url, const char *command, PGconn **ret_conn, struct err *err) warn_unused;
 
 struct sources {
 	PGconn *intake;

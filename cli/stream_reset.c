@@ -119,7 +119,7 @@ static int check_shard(const char *url, int64_t shard, struct err *err)
 	PGresult *res = NULL;
 	int rc = -1;
 
-	if (sources_open_intake(url, "stream", &intake, err) < 0 ||
+	if (sources_open_schema(url, "stream", "intake", &intake, err) < 0 ||
 	    pg_run(intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
 		goto done;
 	if (PQntuples(res) == 0 || shard >= pg_int(res, 0, "shards")) {

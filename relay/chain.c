@@ -132,9 +132,9 @@ int chain_note_gap(struct db *db, struct stream_id after, struct stream_id oldes
 {
 	struct db_args args = {.n = 0};
 
-	db_arg_int(&args, clamp(after.ms));
-	db_arg_int(&args, clamp(after.seq));
-	db_arg_int(&args, clamp(oldest.ms));
+	db_arg_int(&args, stream_id_bigint(after.ms));
+	db_arg_int(&args, stream_id_bigint(after.seq));
+	db_arg_int(&args, stream_id_bigint(oldest.ms));
 	return db_run(db, DB_NOTE_GAP, &args, NULL, err);
 }
 

@@ -51,7 +51,7 @@ BEGIN
 		    FROM pg_attribute WHERE attrelid = 'intake.notification'::regclass AND attnum > 0
 		      AND NOT attisdropped AND attname <> 'body');
 		GRANT DELETE ON intake.gap, intake.stream_group TO umavez_operator;
-		GRANT EXECUTE ON FUNCTION intake.republish, intake.reprocess TO umavez_operator;
+		GRANT EXECUTE ON FUNCTION intake.republish TO umavez_operator;
 	END IF;
 	IF to_regnamespace('effects') IS NOT NULL THEN
 		REVOKE ALL ON ALL TABLES IN SCHEMA effects FROM

@@ -37,7 +37,8 @@ WITH line AS MATERIALIZED (
 	    h.privilege, h.object
 	FROM has AS h
 	WHERE h.grantee <> h.owner AND NOT EXISTS (SELECT FROM given AS g
-	    WHERE g.role = pg_get_userbyid(h.grantee) AND g.privilege = h.privilege
+	    WHERE g.role = pg_get_userbyid(h.grantee)
+	      AND g.privilege IN (h.privilege, split_part(h.privilege, ' (', 1))
 	      AND g.object IN (h.object, 'ALL TABLES IN ' || $2, 'ALL TABLES IN SCHEMA ' || $2))
 	-- Reading is nobody's promise, unless a role is meant not to.
 	  AND (h.privilege NOT IN ('SELECT', 'USAGE') OR pg_get_userbyid(h.grantee) LIKE 'umavez\_%')

@@ -13,7 +13,7 @@ FROM intake.gap
 UNION ALL
 SELECT 'quarantine', CASE WHEN count(*) > 0 THEN 'warn' ELSE 'ok' END,
     count(*) || ' notifications were not understood',
-    'umavez reprocess says why, and tries again with this version''s parsers'
+    'umavez reprocess, as the owner of the schema, says why and tries this version''s parsers'
 FROM intake.notification WHERE kind = 'unrecognized'
 UNION ALL
 SELECT 'shards', CASE WHEN d.shards = $1::smallint THEN 'ok' ELSE 'fail' END,

@@ -167,9 +167,10 @@ static void check_parked(void)
 	for (int i = 0; i < 3; i++)
 		world_sql(world,
 		    "INSERT INTO effects.parked (consumer, source, message_id, subject, shard,"
-		    " stream_id, event, state) SELECT 'entitlements', source, message_id, subject,"
+		    " stream_id, event, delivered_at, state) SELECT 'entitlements', source, "
+		    "message_id, subject,"
 		    " shard, '%" PRId64
-		    "-' || id, '{}', '%s' FROM intake.outbox WHERE id = %" PRId64,
+		    "-' || id, '{}', now(), '%s' FROM intake.outbox WHERE id = %" PRId64,
 		    tick, (const char *const[]){"retrying", "held", "failed"}[i], rows[i]);
 	check_account(0, "entitlements", "applied 1 retrying 1 held 1 failed 1");
 }
@@ -297,12 +298,6 @@ static void prepare(void)
 	world_sql(world,
 	    "CREATE OR REPLACE FUNCTION intake.shard_of_subject(subject text, shards integer)"
 	    " RETURNS smallint LANGUAGE sql IMMUTABLE AS 'SELECT 0::smallint'");
-	world_sql(world, "SET client_min_messages = warning;"
-			 "CREATE TABLE IF NOT EXISTS effects.parked (consumer text, source text, "
-			 "message_id text,"
-			 " subject text, shard smallint, stream_id text, event json, state text,"
-			 " PRIMARY KEY (consumer, source, message_id));"
-			 "GRANT SELECT ON effects.parked TO umavez_operator");
 }
 
 int main(int argc, char **argv)

@@ -35,9 +35,9 @@ static void quarantine(const char *store, const char *id, const char *body)
 static void check_says(
     const char *const *more, int status, const char *out_has, const char *err_has)
 {
-	const char *args[16] = {"reprocess"};
+	const char *args[16] = {"reprocess", "--database-url", world_admin_url(world)};
 	char *out = NULL, *err = NULL;
-	int n = 1;
+	int n = 3;
 
 	for (; *more; more++)
 		args[n++] = *more;
