@@ -14,7 +14,7 @@
 
 /* A command to Redis may take 10 s, a round of the lease less; the rest is for a busy machine. */
 #define NOTICE_MS 25000
-#define RECOVER_MS 20000
+#define RECOVER_MS 30000
 /* --drain-timeout, and a moment. */
 #define LEAVE_MS 15000
 
@@ -134,7 +134,8 @@ static void redis_is_silent(void)
 	finish(&s);
 }
 
-/* Connections that look alive, and on which nothing will ever come: a service must leave them. */
+/* Connections that look alive, and on which nothing will ever come: a service must leave them.
+ * Relays and consumers allow a statement in PostgreSQL minutes, so theirs are not among them. */
 static void connections_are_forgotten(void)
 {
 	struct scene s;
