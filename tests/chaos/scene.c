@@ -56,16 +56,15 @@ static void install_handler(struct scene *s)
 	    "GRANT SELECT ON witness.refused TO umavez_consumer");
 }
 
-/* What was tried in vain too often, or by consumers that were killed over it, waits for us: if the
- * consumer parks messages. */
+/* What was tried in vain too often, or by consumers that were killed over it, waits for an
+ * operator. */
 static bool is_applied(void *ctx)
 {
 	const struct scene *s = ctx;
 
 	effects_db_run(s->effects,
-	    "DO $$ BEGIN IF to_regclass('effects.parked') IS NOT NULL THEN "
 	    "UPDATE effects.parked SET state = 'retry', next_at = clock_timestamp() "
-	    "WHERE state = 'failed'; END IF; END $$");
+	    "WHERE state = 'failed'");
 	return effects_db_await_applied(s->effects, 1000);
 }
 
