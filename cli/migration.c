@@ -163,6 +163,8 @@ int migration_deploy(PGconn *conn, const char *schema, int *shards, struct err *
 	if (wanted == 0 && default_shards(conn, &wanted, err) < 0)
 		return -1;
 	snprintf(number, sizeof(number), "%d", wanted);
+	if (intake && pg_run(conn, cli_sql_make_partitions_sql, 0, NULL, NULL, err) < 0)
+		return -1;
 	if (pg_run(conn, intake ? cli_sql_deploy_intake_sql : cli_sql_deploy_effects_sql, 1, params,
 		NULL, err) < 0 ||
 	    read_shards(conn, schema, &have, err) < 0)

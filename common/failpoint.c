@@ -27,6 +27,7 @@ const char *const failpoint_names[] = {
     "relay.before_append",
     "relay.after_append",
     "relay.before_trim",
+    "relay.before_drop",
     "consumer.after_read",
     "consumer.before_inbox",
     "consumer.after_effect",

@@ -81,12 +81,14 @@ static int base_options(const char *url, char **ret_options, struct err *err)
 	return 0;
 }
 
-/* client_min_messages: a role that hides WARNINGs would hide a commit that no standby confirmed. */
+/* client_min_messages: a role that hides WARNINGs would hide a commit that no standby confirmed.
+ * jit: what is estimated for many partitions looks dear enough to be compiled, which takes a
+ * hundred times as long as the statement. */
 static char *session_options(const char *base, const struct pg_session *s, const char *nonce)
 {
 	return mem_printf(
 	    "%s -c umavez.session=%s -c default_transaction_isolation=read\\ committed"
-	    " -c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex"
+	    " -c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c jit=off"
 	    " -c standard_conforming_strings=on -c client_min_messages=notice"
 	    " -c statement_timeout=%" PRId64 " -c lock_timeout=%" PRId64
 	    " -c idle_in_transaction_session_timeout=%" PRId64,

@@ -29,6 +29,13 @@ const struct option config_options[] = {
 	"Wait before the first retry of a message that failed", 0, 1, 3600000, NULL, NULL},
     {"retry-max", OPT_DURATION, AT(retry_max_ms), "60s", "Longest wait between two retries", 0, 1,
 	86400000, NULL, NULL},
+    {"inbox-retention", OPT_DURATION, AT(inbox_retention_ms), "30d",
+	"How long inbox rows are kept, at least, and until the relay has announced that they "
+	"cannot "
+	"come again",
+	0, 60000, 315360000000, NULL, NULL},
+    {"retention-interval", OPT_DURATION, AT(retention_interval_ms), "1min",
+	"How often old inbox rows are looked for", 0, 10, 86400000, NULL, NULL},
     {"instance", OPT_STRING, AT(instance), NULL,
 	"Name of this process in leases and inbox; default: host, pid and a nonce", 0, 0, 0, NULL,
 	NULL},

@@ -24,6 +24,8 @@ struct config {
 	int64_t retry_min_ms;
 	int64_t retry_max_ms;
 	int64_t max_attempts;
+	int64_t inbox_retention_ms;
+	int64_t retention_interval_ms;
 	bool lease_off;
 	int log_level;
 	int log_format;

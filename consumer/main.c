@@ -9,6 +9,7 @@
 #include "consumer/config.h"
 #include "consumer/counters.h"
 #include "consumer/progress.h"
+#include "consumer/purge.h"
 #include "consumer/settings.h"
 #include "consumer/shard.h"
 
@@ -101,17 +102,23 @@ static int run_shards(struct consumer *c, struct err *err)
 	    .ctx = &c->shard,
 	};
 	struct leases *leases = NULL;
+	struct purge *purge = NULL;
+	int rc = -1;
 
 	c->shard = shard_options(c);
 	counters_shards(&c->counters, c->metrics, c->settings.shards);
 	progress_shards(c->progress, c->settings.shards);
-	if (leases_open(&options, &leases, err) < 0)
-		return -1;
+	if (leases_open(&options, &leases, err) < 0 ||
+	    purge_start(&c->config, c->settings.shards, c->metrics, &purge, err) < 0)
+		goto done;
 	log_info("started", lf_str("consumer", c->config.consumer), lf_str("instance", c->instance),
 	    lf_int("shards", c->settings.shards), lf_str("handler", c->settings.handler));
 	leases_run(leases);
+	rc = 0;
+done:
+	purge_stop(purge);
 	leases_close(leases);
-	return 0;
+	return rc;
 }
 
 static int run(struct consumer *c, struct err *err)

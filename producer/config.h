@@ -15,8 +15,9 @@ struct config {
 	char *instance;  /* NULL: service_instance() */
 	int64_t threads; /* 0: one a core */
 	int64_t database_connections, batch, queue;
-	int64_t max_body;                       /* bytes */
-	int64_t request_timeout, drain_timeout; /* ms */
+	int64_t max_body;                           /* bytes */
+	int64_t request_timeout, drain_timeout;     /* ms */
+	int64_t body_retention, retention_interval; /* ms */
 	bool trust_traceparent;
 	struct option_list stripe_secrets, stripe_test_secrets;
 	int64_t stripe_tolerance; /* ms */

@@ -7,6 +7,7 @@
 #include "common/metric.h"
 #include "common/service.h"
 #include "producer/config.h"
+#include "producer/retention.h"
 #include "producer/server.h"
 #include "producer/stores.h"
 
@@ -44,11 +45,14 @@ static int run(const struct config *config, const struct stores *stores, struct 
 {
 	char *instance = config->instance ? mem_strdup(config->instance) : service_instance();
 	struct metrics *metrics = metrics_new();
+	struct retention *retention = NULL;
 	struct server *server = NULL;
 	unsigned unanswered = 0;
 	char routes[ROUTES_TEXT_SIZE];
 	int rc = -1;
 
+	if (retention_start(config, metrics, &retention, err) < 0)
+		goto done;
 	if (server_open(config, instance, stores_routes(stores), metrics, &server, err) < 0)
 		goto done;
 	routes_text(stores_routes(stores), routes);
@@ -61,6 +65,7 @@ static int run(const struct config *config, const struct stores *stores, struct 
 	}
 	rc = 0;
 done:
+	retention_stop(retention);
 	server_close(server);
 	metrics_free(metrics);
 	free(instance);

@@ -24,6 +24,8 @@ struct config {
 	int64_t stream_max_length;
 	int64_t replay_margin;
 	int64_t trim_interval;
+	int64_t retention;
+	int64_t retention_interval;
 	bool lease_off;
 	int log_level;
 	int log_format;

@@ -53,12 +53,12 @@ static const struct statement statements[DB_STATEMENTS] = {
 /*
  * Every statement is a nested loop over few ticks, ranges or ids, each an index scan.  A plan of
  * any other shape reads history: so the planner is not offered one, and a plan made once, on an
- * empty table, stays right.  JIT compilation would cost more than the statement.  A statement whose
+ * empty table, stays right.  A statement whose
  * session was dropped is to end, whatever it is doing.
  */
 static const char session_settings[] = "SET enable_seqscan = off; SET enable_bitmapscan = off;"
 				       "SET enable_hashjoin = off; SET enable_mergejoin = off;"
-				       "SET jit = off; SET plan_cache_mode = force_generic_plan;"
+				       "SET plan_cache_mode = force_generic_plan;"
 				       "SET client_connection_check_interval = '1s'";
 
 /* xids mean something only inside one cluster: ticks of another one would be guesses. */

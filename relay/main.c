@@ -6,6 +6,7 @@
 #include "common/service.h"
 #include "relay/config.h"
 #include "relay/db.h"
+#include "relay/retention.h"
 #include "relay/shard.h"
 #include "relay/status.h"
 
@@ -47,11 +48,14 @@ static void on_kept(void *ctx, const char *why)
 	status_waiting(context->status, why);
 }
 
-static int run_leases(struct config *c, struct status *status, struct err *err)
+static int run_leases(
+    struct config *c, struct status *status, struct metrics *metrics, struct err *err)
 {
 	struct shard_context context = {c, status};
+	struct retention *retention = NULL;
 	struct leases *leases = NULL;
 	unsigned shards;
+	int rc = -1;
 
 	if (await_shards(c, status, &shards) < 0)
 		return 0;
@@ -66,12 +70,16 @@ static int run_leases(struct config *c, struct status *status, struct err *err)
 	    .worker = shard_run,
 	    .kept = on_kept,
 	    .ctx = &context};
-	if (leases_open(&options, &leases, err) < 0)
-		return -1;
+	if (retention_start(c, status, metrics, &retention, err) < 0 ||
+	    leases_open(&options, &leases, err) < 0)
+		goto done;
 	log_info("started", lf_str("instance", c->instance), lf_int("shards", shards));
 	leases_run(leases);
+	rc = 0;
+done:
 	leases_close(leases);
-	return 0;
+	retention_stop(retention);
+	return rc;
 }
 
 static int run(struct config *c, struct err *err)
@@ -83,7 +91,7 @@ static int run(struct config *c, struct err *err)
 
 	if (admin_open(c->admin_listen, metrics, status_ready, status, &admin, err) < 0)
 		goto done;
-	rc = run_leases(c, status, err);
+	rc = run_leases(c, status, metrics, err);
 done:
 	admin_close(admin);
 	status_free(status);

@@ -31,6 +31,7 @@ struct status {
 	int64_t stall_us;
 	pthread_mutex_t lock;      /* everything below, and the fields of shards */
 	char waiting[REASON_SIZE]; /* why the process as a whole is not ready; "": it is */
+	char notice[REASON_SIZE];  /* what should be known nevertheless */
 	unsigned n;
 	struct shard_status *shards;
 	struct metric *held, *append_seconds;
@@ -84,6 +85,13 @@ void status_waiting(struct status *s, const char *why)
 {
 	pthread_mutex_lock(&s->lock);
 	snprintf(s->waiting, sizeof(s->waiting), "%s", why ? why : "");
+	pthread_mutex_unlock(&s->lock);
+}
+
+void status_notice(struct status *s, const char *notice)
+{
+	pthread_mutex_lock(&s->lock);
+	snprintf(s->notice, sizeof(s->notice), "%s", notice);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -162,6 +170,8 @@ bool status_ready(void *ctx, char *reason, size_t reason_size)
 		snprintf(reason, reason_size, "%s", s->waiting);
 	for (unsigned i = 0; i < s->n && ready; i++)
 		ready = !is_stuck(&s->shards[i], reason, reason_size);
+	if (ready && s->notice[0])
+		snprintf(reason, reason_size, "ok: %s", s->notice);
 	pthread_mutex_unlock(&s->lock);
 	return ready;
 }

@@ -23,6 +23,9 @@ void status_free(struct status *s);
 /* Why the process as a whole is not ready; NULL: it is. "starting" at first. */
 void status_waiting(struct status *s, const char *why);
 
+/* What an operator should know although the process is ready; "": nothing. */
+void status_notice(struct status *s, const char *notice);
+
 /* Once, when the number of shards is known: the process as a whole is ready. */
 void status_start(struct status *s, unsigned shards);
 

@@ -136,7 +136,7 @@ COMMENT ON COLUMN intake.purchase.version IS 'Grows by one with every change; fo
 COMMENT ON COLUMN intake.purchase.xid IS 'The transaction that touched it last: that of its newest outbox row (P3)';
 
 CREATE TABLE intake.outbox (
-	id             bigint GENERATED ALWAYS AS IDENTITY (CACHE 1) PRIMARY KEY,
+	id             bigint GENERATED ALWAYS AS IDENTITY (CACHE 1),
 	shard          smallint NOT NULL,
 	xid            xid8 NOT NULL DEFAULT intake.current_xid(),
 	source         text COLLATE "C" NOT NULL,
@@ -147,10 +147,13 @@ CREATE TABLE intake.outbox (
 	data           json NOT NULL,
 	traceparent    text,
 	first_position text,
-	created_at     timestamptz NOT NULL DEFAULT clock_timestamp()
-);
+	created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+	PRIMARY KEY (id, created_at) -- the partitions' key must be in it; ids alone are unique by their sequence
+) PARTITION BY RANGE (created_at);
 CREATE INDEX outbox_shard_xid ON intake.outbox (shard, xid);
-COMMENT ON TABLE intake.outbox IS 'What is to be published: written in the transaction of what it tells, never updated';
+CREATE TABLE intake.outbox_default PARTITION OF intake.outbox DEFAULT;
+COMMENT ON TABLE intake.outbox IS 'What is to be published: written in the transaction of what it tells, never updated. One partition a day in UTC: intake.make_partitions(), intake.drop_expired()';
+COMMENT ON TABLE intake.outbox_default IS 'Rows of days that had no partition: nothing is lost, but somebody must look why';
 COMMENT ON COLUMN intake.outbox.id IS 'Drawn while the purchase''s row is locked: per purchase, id order is commit order. The sequence has no cache, or sessions would draw in blocks';
 COMMENT ON COLUMN intake.outbox.shard IS 'Which stream: intake.shard_of()';
 COMMENT ON COLUMN intake.outbox.xid IS 'The transaction; a tick''s batch is found by it';
@@ -174,11 +177,13 @@ CREATE TABLE intake.tick (
 	replay        boolean NOT NULL DEFAULT false,
 	at            timestamptz NOT NULL DEFAULT clock_timestamp(),
 	PRIMARY KEY (shard, previous_tick),
-	UNIQUE (shard, tick),
 	CHECK ((from_tick IS NULL) = (from_id IS NULL)),
 	CHECK (from_tick IS NOT NULL OR NOT replay)
-);
+) PARTITION BY RANGE (previous_tick);
+CREATE INDEX tick_name ON intake.tick (shard, tick);
 CREATE INDEX tick_repair ON intake.tick (shard, from_tick) WHERE from_tick IS NOT NULL;
+CREATE TABLE intake.tick_default PARTITION OF intake.tick DEFAULT;
+COMMENT ON TABLE intake.tick_default IS 'Ticks of times that had no partition, as outbox_default';
 COMMENT ON TABLE intake.tick IS 'A chain of snapshots for each shard. The batch of a tick is what it sees and its predecessor does not. Two relays cannot both follow one tick: the primary key (P8)';
 COMMENT ON COLUMN intake.tick.shard IS 'Whose chain';
 COMMENT ON COLUMN intake.tick.previous_tick IS 'The tick that this one follows; 0 for the root that migrate makes';

@@ -4,25 +4,34 @@
 -- starts at a position in the middle of an older batch: the rest of that batch is one more window,
 -- and so on if that one was a repair itself.  Windows of one tick are disjoint, since snapshots of
 -- a chain nest.
+--
+-- A tick's row lies in the partition of its previous_tick, which is below the tick itself: the
+-- comparisons with previous_tick say nothing new, but leave out the partitions made ahead.  plpgsql,
+-- here and below: an SQL function would be planned anew, over all partitions, at every call.
 CREATE FUNCTION intake.tick_window(of_shard smallint, of_tick bigint)
 RETURNS TABLE (hi pg_snapshot, lo pg_snapshot, after_id bigint)
-LANGUAGE sql STABLE ROWS 1 AS $$
-	WITH RECURSIVE w AS (
-		SELECT t.snapshot AS hi, coalesce(f.snapshot, p.snapshot) AS lo, 0::bigint AS after_id,
-		    t.from_tick, t.from_id
-		FROM intake.tick AS t
-		JOIN intake.tick AS p ON p.shard = t.shard AND p.tick = t.previous_tick
-		LEFT JOIN intake.tick AS f ON f.shard = t.shard AND f.tick = t.from_tick
-		WHERE t.shard = of_shard AND t.tick = of_tick
-		UNION ALL
-		SELECT t.snapshot, coalesce(f.snapshot, p.snapshot), greatest(w.after_id, w.from_id),
-		    t.from_tick, t.from_id
-		FROM w
-		JOIN intake.tick AS t ON t.shard = of_shard AND t.tick = w.from_tick
-		JOIN intake.tick AS p ON p.shard = t.shard AND p.tick = t.previous_tick
-		LEFT JOIN intake.tick AS f ON f.shard = t.shard AND f.tick = t.from_tick
-	)
-	SELECT w.hi, w.lo, w.after_id FROM w
+LANGUAGE plpgsql STABLE ROWS 1 AS $$
+DECLARE
+	t intake.tick;
+BEGIN
+	after_id := 0;
+	LOOP
+		SELECT * INTO t FROM intake.tick AS k
+		WHERE k.shard = of_shard AND k.tick = of_tick AND k.previous_tick < of_tick;
+		SELECT p.snapshot INTO lo FROM intake.tick AS p
+		WHERE p.shard = of_shard AND p.tick = t.previous_tick AND p.previous_tick < t.previous_tick;
+		EXIT WHEN NOT FOUND;
+		IF t.from_tick IS NOT NULL THEN
+			lo := coalesce((SELECT f.snapshot FROM intake.tick AS f
+			    WHERE f.shard = of_shard AND f.tick = t.from_tick AND f.previous_tick < t.from_tick), lo);
+		END IF;
+		hi := t.snapshot;
+		RETURN NEXT;
+		EXIT WHEN t.from_tick IS NULL;
+		after_id := greatest(after_id, t.from_id);
+		of_tick := t.from_tick;
+	END LOOP;
+END
 $$;
 COMMENT ON FUNCTION intake.tick_window IS 'The rows of a tick: those visible in hi and not in lo with an id above after_id, for each window; none for the root';
 
@@ -57,20 +66,24 @@ COMMENT ON FUNCTION intake.tick_ranges IS 'The rows of a tick: those with first 
 
 -- A repair tick voids every position between the one that it starts from and itself.
 CREATE FUNCTION intake.tick_cap(of_shard smallint, of_tick bigint)
-RETURNS bigint LANGUAGE sql STABLE AS $$
-	SELECT CASE WHEN bool_or(r.from_tick < of_tick) THEN NULL
-	       ELSE coalesce(min(r.from_id), 9223372036854775807) END
-	FROM intake.tick AS r
-	WHERE r.shard = of_shard AND r.from_tick <= of_tick AND r.tick > of_tick AND NOT r.replay
+RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN (SELECT CASE WHEN bool_or(r.from_tick < of_tick) THEN NULL
+	        ELSE coalesce(min(r.from_id), 9223372036854775807) END
+	    FROM intake.tick AS r
+	    WHERE r.shard = of_shard AND r.from_tick <= of_tick AND r.tick > of_tick AND NOT r.replay);
+END
 $$;
 COMMENT ON FUNCTION intake.tick_cap IS 'The greatest outbox id that still belongs to this tick; NULL: the tick is void';
 
 CREATE FUNCTION intake.in_tick(of_shard smallint, of_tick bigint, row_id bigint, row_xid xid8)
-RETURNS boolean LANGUAGE sql STABLE AS $$
-	SELECT row_id <= intake.tick_cap(of_shard, of_tick) AND EXISTS (
+RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN row_id <= intake.tick_cap(of_shard, of_tick) AND EXISTS (
 	    SELECT FROM intake.tick_window(of_shard, of_tick) AS w
 	    WHERE pg_visible_in_snapshot(row_xid, w.hi) AND NOT pg_visible_in_snapshot(row_xid, w.lo)
-	      AND row_id > w.after_id)
+	      AND row_id > w.after_id);
+END
 $$;
 COMMENT ON FUNCTION intake.in_tick IS 'Whether an outbox row, by id and xid, stands in the batch of this tick';
 

@@ -32,11 +32,15 @@ BEGIN
 		REVOKE ALL ON SCHEMA intake FROM umavez_consumer;
 		GRANT USAGE ON SCHEMA intake TO umavez_producer, umavez_relay, umavez_operator, umavez_emitter;
 		-- receive and emit write the outbox with their owner's rights: nobody else inserts there.
-		GRANT EXECUTE ON FUNCTION intake.receive TO umavez_producer;
+		GRANT EXECUTE ON FUNCTION intake.receive, intake.forget_bodies TO umavez_producer;
 		GRANT EXECUTE ON FUNCTION intake.emit TO umavez_emitter;
 		GRANT SELECT ON intake.migration, intake.setting TO umavez_producer, umavez_relay;
+		GRANT EXECUTE ON FUNCTION intake.make_partitions TO umavez_producer, umavez_relay;
+		-- Nobody deletes from outbox and tick but these, which look for themselves what may go.
+		GRANT EXECUTE ON FUNCTION intake.drop_expired, intake.lift_retained, intake.sweep_default,
+		    intake.retention_health TO umavez_relay;
 		GRANT SELECT ON intake.outbox, intake.tick, intake.shard_lease, intake.stream_group,
-		    intake.instance TO umavez_relay;
+		    intake.instance, intake.retained TO umavez_relay;
 		GRANT INSERT ON intake.tick TO umavez_relay;
 		GRANT INSERT, UPDATE ON intake.stream_group TO umavez_relay;
 		GRANT UPDATE ON intake.shard_lease TO umavez_relay;
@@ -64,6 +68,7 @@ BEGIN
 		GRANT SELECT, INSERT ON effects.inbox, effects.ledger TO umavez_consumer;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON effects.parked, effects.instance TO umavez_consumer;
 		GRANT EXECUTE ON FUNCTION effects.mark TO umavez_operator;
+		GRANT EXECUTE ON FUNCTION effects.purge_inbox TO umavez_consumer;
 		GRANT SELECT ON ALL TABLES IN SCHEMA effects TO umavez_operator;
 	END IF;
 END

@@ -1,7 +1,9 @@
 -- What the relay must know before it decides where to go on.
 -- $1 shard
--- oldest_tick: rows up to this tick's batch are no longer retained; 0: nothing was ever dropped.
-SELECT l.tick AS last_tick, CASE WHEN f.previous_tick = 0 THEN 0 ELSE f.tick END AS oldest_tick,
+-- oldest_tick: rows up to this tick's batch may no longer be retained; 0: nothing was ever dropped.
+SELECT l.tick AS last_tick,
+    greatest(CASE WHEN f.previous_tick = 0 THEN 0 ELSE f.tick END,
+        (SELECT r.previous_tick FROM intake.retained AS r WHERE r.shard = $1)) AS oldest_tick,
     a.acknowledged_tick, a.acknowledged_id,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms
 FROM (SELECT tick FROM intake.tick WHERE shard = $1 ORDER BY tick DESC LIMIT 1) AS l

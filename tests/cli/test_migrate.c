@@ -142,16 +142,15 @@ static void check_resumes(void)
 	clean();
 	CHECK_INT(migrate(NULL, NULL, NULL), 0);
 	world_sql(world,
-	    "DELETE FROM effects.migration WHERE version = 6;"
-	    "DROP FUNCTION effects.note, effects.hold, effects.park, effects.give_turn,"
-	    " effects.release, effects.mark;"
+	    "DELETE FROM effects.migration WHERE version = 9; DROP INDEX effects.inbox_age;"
+	    "DROP FUNCTION effects.purge_inbox, effects.position_key, effects.key_position;"
 	    "DELETE FROM intake.setting; DELETE FROM intake.tick; DELETE FROM intake.shard_lease");
 	CHECK_INT(
 	    migrate((const char *const[]){"--shards", "2", "--only", "intake", NULL}, NULL, NULL),
 	    0);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.tick"), 2);
 	CHECK_INT(migrate((const char *const[]){"--only", "effects", NULL}, NULL, NULL), 0);
-	CHECK_INT(world_int(world, "SELECT count(*) FROM effects.migration WHERE version = 6"), 1);
+	CHECK_INT(world_int(world, "SELECT count(*) FROM effects.migration WHERE version = 9"), 1);
 }
 
 static void check_shards(void)

@@ -159,12 +159,17 @@ static void older_than_all_retained(void)
 	in.above = 1;
 	in.oldest = at(3000, INT64_MAX);
 	in.has_acknowledged = true;
-	in.acknowledged = at(1000, 5);
+	in.acknowledged = at(2000, 5);
 	in.unpublished = at(3001, 1);
 	p = position_decide(&in);
 	CHECK_INT(p.action, POSITION_GO_ON);
 	check_id(p.start, 3000, INT64_MAX);
 	CHECK(p.gap && !p.aside);
+	/* Everything that was ever in it has been acknowledged: the shard was idle for long. */
+	in.acknowledged = in.last;
+	p = position_decide(&in);
+	check_id(p.start, 3000, INT64_MAX);
+	CHECK(!p.gap && !p.aside && !p.rewind);
 }
 
 static void foreign_and_nothing_behind(void)

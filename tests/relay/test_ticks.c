@@ -443,8 +443,9 @@ static void reading_rests(void)
 /* Blocks of the outbox that ended sessions have touched. */
 static int64_t blocks_touched(struct bench *b)
 {
-	return world_int(b->w, "SELECT heap_blks_hit + heap_blks_read + idx_blks_hit + "
-			       "idx_blks_read FROM pg_statio_user_tables WHERE relname = 'outbox'");
+	return world_int(b->w,
+	    "SELECT sum(heap_blks_hit + heap_blks_read + idx_blks_hit + "
+	    "idx_blks_read) FROM pg_statio_user_tables WHERE relname LIKE 'outbox%%'");
 }
 
 static void await_sessions(struct bench *b, int n)
@@ -473,6 +474,9 @@ static void publish_one(struct bench *b, struct batch *batch)
 	outbox_free(o);
 }
 
+/* Most of it is an empty index of a day that is still to come: one block for each. */
+enum { ROUND_BLOCKS = 300 };
+
 /* Neither history, nor a large open transaction, nor stale statistics make a tick dear: plans are
  * made on the empty table, and the table is never analysed. */
 static void a_tick_costs_little(void)
@@ -483,7 +487,10 @@ static void a_tick_costs_little(void)
 	PGconn *open;
 
 	setup(&b);
-	world_sql(b.w, "ALTER TABLE intake.outbox SET (autovacuum_enabled = off)");
+	world_sql(b.w,
+	    "DO $$ DECLARE p regclass; BEGIN FOR p IN SELECT relid FROM "
+	    "pg_partition_tree('intake.outbox') WHERE isleaf LOOP EXECUTE format('ALTER TABLE "
+	    "%%s SET (autovacuum_enabled = off)', p); END LOOP; END $$");
 	publish_one(&b, batch);
 	add(&b, 200000);
 	cut(&b);
@@ -498,9 +505,9 @@ static void a_tick_costs_little(void)
 	b.db = NULL;
 	await_sessions(&b, 2);
 	touched = blocks_touched(&b) - before;
-	if (touched > 50 * 150)
+	if (touched > 50 * ROUND_BLOCKS)
 		fprintf(stderr, "%lld blocks in 50 rounds\n", (long long)touched);
-	CHECK(touched > 50 && touched < 50 * 150);
+	CHECK(touched > 50 && touched < 50 * ROUND_BLOCKS);
 	PQfinish(open);
 	batch_free(batch);
 	teardown(&b);

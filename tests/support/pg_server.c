@@ -24,6 +24,7 @@ static const char settings[] = "listen_addresses = ''\n"
 			       "max_connections = 100\n"
 			       "wal_level = replica\n"
 			       "fsync = off\n"
+			       "jit = off\n"
 			       "dynamic_shared_memory_type = mmap\n"
 			       "log_line_prefix = '%m [%p] %u %a '\n"
 			       "log_lock_waits = on\n";

@@ -1,0 +1,2 @@
+-- Those of the next days; how many were made.
+SELECT intake.make_partitions() AS made

@@ -1,0 +1,56 @@
+-- Purging the inbox: what can never be delivered again need not be remembered.
+
+CREATE INDEX inbox_age ON effects.inbox (consumer, shard, processed_at);
+
+CREATE FUNCTION effects.position_key(stream_id text)
+RETURNS numeric LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT split_part(stream_id, '-', 1)::numeric * 18446744073709551616 + split_part(stream_id, '-', 2)::numeric
+$$;
+COMMENT ON FUNCTION effects.position_key IS 'A stream ID as a number that is ordered as IDs are: both of its halves are unsigned 64 bits';
+
+CREATE FUNCTION effects.key_position(key numeric)
+RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+	SELECT div(key, 18446744073709551616) || '-' || mod(key, 18446744073709551616)
+$$;
+COMMENT ON FUNCTION effects.key_position IS 'The stream ID behind position_key()';
+
+-- The cursor's row is locked first, as by every batch: a batch finds either a row or the purge_floor
+-- that tells of it, never neither.  The lock is waited for at most 100 ms.
+--
+-- What is looked at is bounded, not only what goes: rows that are old but not below the floor stay.
+CREATE FUNCTION effects.purge_inbox(for_consumer text, of_shard smallint, floor text, keep_ms bigint,
+    after timestamptz, at_most integer, OUT purged bigint, OUT looked_up_to timestamptz)
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '100ms' SET enable_seqscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+	looked bigint;
+	highest numeric;
+BEGIN
+	purged := 0;
+	PERFORM FROM effects.cursor WHERE consumer = for_consumer AND shard = of_shard FOR NO KEY UPDATE;
+	IF NOT FOUND OR floor IS NULL THEN
+		RETURN;
+	END IF;
+	WITH old AS MATERIALIZED (
+		SELECT i.ctid AS place, i.processed_at, effects.position_key(i.stream_id) AS key
+		FROM effects.inbox AS i
+		WHERE i.consumer = for_consumer AND i.shard = of_shard AND i.processed_at > after
+		  AND i.processed_at < clock_timestamp() - make_interval(secs => keep_ms / 1000.0)
+		ORDER BY i.processed_at LIMIT at_most
+	), gone AS (
+		DELETE FROM effects.inbox WHERE ctid = ANY (ARRAY(
+		    SELECT place FROM old WHERE key < effects.position_key(floor)))
+		RETURNING effects.position_key(stream_id) AS key
+	)
+	SELECT (SELECT count(*) FROM old), (SELECT max(processed_at) FROM old), count(*), max(key)
+	INTO looked, looked_up_to, purged, highest FROM gone;
+	IF looked < at_most THEN
+		looked_up_to := NULL;
+	END IF;
+	UPDATE effects.cursor SET purge_floor = effects.key_position(highest + 1)
+	WHERE consumer = for_consumer AND shard = of_shard AND highest IS NOT NULL
+	  AND coalesce(effects.position_key(purge_floor) <= highest, true);
+END
+$$;
+COMMENT ON FUNCTION effects.purge_inbox IS 'Look at so many inbox rows that were processed so long ago, after a given one, and remove those whose last stream ID is below the floor. looked_up_to: go on after this; NULL: that was all. Writes inbox, cursor.purge_floor';
+REVOKE ALL ON FUNCTION effects.purge_inbox FROM PUBLIC;
