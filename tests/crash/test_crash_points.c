@@ -28,7 +28,7 @@ static const char *const services[] = {"producer.", "relay.", "consumer.", NULL}
 
 /* Small appends and batches, so that a short load passes every point several times. */
 static const char *const relay_args[] = {"--lease", "500ms", "--append-batch", "1",
-    "--tick-interval", "50ms", "--trim-interval", "50ms", NULL};
+    "--tick-interval", "50ms", "--trim-interval", "50ms", "--retention-interval", "50ms", NULL};
 static const char *const consumer_args[] = {
     "--lease", "500ms", "--batch", "2", "--retry-max", "1s", NULL};
 

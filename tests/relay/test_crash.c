@@ -68,8 +68,8 @@ static void die_at(const char *point, const char *const *args)
 	world_close(w);
 }
 
-static const char *const alone[] = {
-    "--lease-off", "--append-batch", "4", "--trim-interval", "10ms", NULL};
+static const char *const alone[] = {"--lease-off", "--append-batch", "4", "--trim-interval", "10ms",
+    "--retention-interval", "10ms", NULL};
 
 static void before_tick(void)
 {
@@ -99,6 +99,11 @@ static void after_append(void)
 static void before_trim(void)
 {
 	die_at("relay.before_trim", alone);
+}
+
+static void before_drop(void)
+{
+	die_at("relay.before_drop", alone);
 }
 
 /* An error instead of a crash: the session is torn down, the process goes on. */
@@ -331,6 +336,7 @@ int main(int argc, char **argv)
 	    {"killed before an append", before_append},
 	    {"B34 killed after an append", after_append},
 	    {"killed before a trim", before_trim},
+	    {"killed before a drop", before_drop},
 	    {"errors on the way", errors_on_the_way},
 	    {"P8 stopped past its lease, and continued", stopped_past_its_lease},
 	    {"P8 a zombie in the middle of a tick", zombie_in_mid_tick},
