@@ -12,15 +12,21 @@ CREATE FUNCTION effects.apply_batch(
 	read_at timestamptz, events text[], OUT applied bigint, OUT held bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
+	purged_below text;
 	waiting bigint[] := '{}';
 	fresh bigint[];
 BEGIN
 	UPDATE effects.cursor SET stream_id = to_id, starts_at = NULL, starts = 0
-	WHERE consumer = for_consumer AND shard = of_shard AND stream_id = from_id;
+	WHERE consumer = for_consumer AND shard = of_shard AND stream_id = from_id
+	RETURNING purge_floor INTO purged_below;
 	IF NOT FOUND THEN
 		RETURN;
 	END IF;
 
+	IF purged_below IS NOT NULL THEN
+		PERFORM effects.park_purged(for_consumer, of_shard, purged_below, stream_ids, sources,
+		    message_ids, subjects, traceparents, published_ats, read_at, events);
+	END IF;
 	held := 0;
 	IF EXISTS (SELECT FROM effects.parked WHERE consumer = for_consumer AND shard = of_shard) THEN
 		SELECT h.waiting, h.held INTO waiting, held
@@ -45,6 +51,9 @@ BEGIN
 	)
 	SELECT coalesce(array_agg(g.n ORDER BY g.n), '{}') INTO fresh
 	FROM inserted JOIN given AS g USING (source, message_id);
+	IF cardinality(fresh) < cardinality(message_ids) - cardinality(waiting) THEN
+		PERFORM effects.raise_positions(for_consumer, stream_ids, sources, message_ids);
+	END IF;
 
 	-- One statement for the whole batch, so that the handler is planned once; the subquery's order
 	-- is the stream's.

@@ -40,6 +40,8 @@ BEGIN
 	), gone AS (
 		DELETE FROM effects.inbox WHERE ctid = ANY (ARRAY(
 		    SELECT place FROM old WHERE key < effects.position_key(floor)))
+		  AND NOT EXISTS (SELECT FROM effects.parked AS p WHERE p.consumer = for_consumer
+		      AND p.source = inbox.source AND p.message_id = inbox.message_id)
 		RETURNING effects.position_key(stream_id) AS key
 	)
 	SELECT (SELECT count(*) FROM old), (SELECT max(processed_at) FROM old), count(*), max(key)
@@ -54,3 +56,35 @@ END
 $$;
 COMMENT ON FUNCTION effects.purge_inbox IS 'Look at so many inbox rows that were processed so long ago, after a given one, and remove those whose last stream ID is below the floor. looked_up_to: go on after this; NULL: that was all. Writes inbox, cursor.purge_floor';
 REVOKE ALL ON FUNCTION effects.purge_inbox FROM PUBLIC;
+
+-- Whether such a message was applied before is no longer known: a person must say so.  It fails before
+-- the batch is looked at, so that what comes behind it of its subject is held.
+CREATE FUNCTION effects.park_purged(
+	for_consumer text, of_shard smallint, purge_floor text, stream_ids text[], sources text[],
+	message_ids text[], subjects text[], traceparents text[], published_ats timestamptz[],
+	read_at timestamptz, events text[])
+RETURNS void LANGUAGE sql VOLATILE AS $$
+	INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,
+	    traceparent, published_at, delivered_at, event, state, error)
+	SELECT for_consumer, source, message_id, subject, of_shard, stream_id, traceparent, published_at,
+	    read_at, event, 'failed',
+	    format('first appeared at %s, and the inbox is purged below %s: it may have been applied',
+	        stream_id, purge_floor)
+	FROM unnest(stream_ids, sources, message_ids, subjects, traceparents, published_ats, events)
+	    WITH ORDINALITY AS g(stream_id, source, message_id, subject, traceparent, published_at, event, n)
+	WHERE effects.position_key(stream_id) < effects.position_key(purge_floor)
+	  AND NOT EXISTS (SELECT FROM effects.inbox AS i WHERE i.consumer = for_consumer
+	      AND i.source = g.source AND i.message_id = g.message_id)
+	ORDER BY n
+	ON CONFLICT (consumer, source, message_id) DO NOTHING
+$$;
+COMMENT ON FUNCTION effects.park_purged IS 'Park those of a batch that may have been applied and forgotten. Under the cursor''s row lock. Writes parked';
+
+CREATE FUNCTION effects.raise_positions(for_consumer text, stream_ids text[], sources text[], message_ids text[])
+RETURNS void LANGUAGE sql VOLATILE AS $$
+	UPDATE effects.inbox AS i SET stream_id = g.stream_id
+	FROM unnest(stream_ids, sources, message_ids) AS g(stream_id, source, message_id)
+	WHERE i.consumer = for_consumer AND i.source = g.source AND i.message_id = g.message_id
+	  AND effects.position_key(i.stream_id) < effects.position_key(g.stream_id)
+$$;
+COMMENT ON FUNCTION effects.raise_positions IS 'What came again is remembered until its last position is below the floor. Under the cursor''s row lock. Writes inbox';

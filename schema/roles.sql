@@ -66,6 +66,7 @@ BEGIN
 		GRANT SELECT, INSERT, UPDATE ON effects.cursor, effects.shard_lease, effects.entitlement
 		    TO umavez_consumer;
 		GRANT SELECT, INSERT ON effects.inbox, effects.ledger TO umavez_consumer;
+		GRANT UPDATE (stream_id) ON effects.inbox TO umavez_consumer;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON effects.parked, effects.instance TO umavez_consumer;
 		GRANT EXECUTE ON FUNCTION effects.mark TO umavez_operator;
 		GRANT EXECUTE ON FUNCTION effects.purge_inbox TO umavez_consumer;

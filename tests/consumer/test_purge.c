@@ -81,6 +81,28 @@ static void below_the_floor_only(void)
 	stage_close(s);
 }
 
+/* An old RDB brings an entry again whose inbox row is gone, and one whose row is there. */
+static void what_comes_again_after_the_purge(void)
+{
+	struct stage *s = with_old_rows();
+
+	stage_redis(s, "SET %s %lld-6", FLOOR_KEY, (long long)T);
+	CHECK(await_inbox(s, 15));
+	stage_redis(s, "SET %s %lld-0", FLOOR_KEY, (long long)T - 1);
+	stage_redis(s, "DEL %s", STAGE_STREAM);
+	stage_add(s, 0, T, 5);
+	CHECK(world_await_int(s->w, 1, STAGE_MS,
+	    "SELECT count(*) FROM effects.parked WHERE message_id = 'm5' AND state = 'failed'"
+	    " AND error LIKE '%%the inbox is purged below%%'"));
+	stage_add(s, 0, T + 9, 7);
+	CHECK(world_await_int(s->w, 1, STAGE_MS,
+	    "SELECT count(*) FROM effects.inbox WHERE message_id = 'm7' AND stream_id = '%lld-7'",
+	    (long long)T + 9));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.parked"), 1);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), 20);
+	stage_close(s);
+}
+
 /* IDs are numbers, not text: 9-9 comes before 10-0. */
 static void positions_are_numbers(void)
 {
@@ -119,6 +141,7 @@ static void in_pieces(void)
 static const struct check checks[] = {
     {"never without a floor", never_without_a_floor},
     {"B53 below the floor, and old", below_the_floor_only},
+    {"B53 what comes again after the purge", what_comes_again_after_the_purge},
     {"positions are numbers", positions_are_numbers},
     {"in pieces, over what must stay", in_pieces},
     {NULL, NULL},
