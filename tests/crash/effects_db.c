@@ -1,7 +1,7 @@
 #include "tests/crash/effects_db.h"
 
-#include "support_text.h"
 #include "tests/support/files.h"
+#include "world_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -9,6 +9,8 @@
 #ifndef UMAVEZ_TESTS_CHECK_H
 #define UMAVEZ_TESTS_CHECK_H
 
+#include "tests/support/seed.h"
+
 #include <CUnit/CUnit.h>
 #include <stdint.h>
 
@@ -19,9 +21,6 @@ struct check {
 
 /* 0 only if at least one check ran, every one passed and none was skipped. */
 int check_main(const char *suite, const struct check *checks, int argc, char **argv);
-
-/* $SEED, or one made from the clock; printed by check_main(). */
-uint64_t check_seed(void);
 
 /* Like CU_ASSERT_*_FATAL, with both values in the message: a failure ends the check at once, by
  * longjmp(). So only on the thread that runs the checks. */

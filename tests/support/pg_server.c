@@ -2,6 +2,7 @@
 
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
+#include "tests/support/programs.h"
 
 #include <errno.h>
 #include <pwd.h>
@@ -30,6 +31,7 @@ static const char settings[] = "listen_addresses = ''\n"
 			       "log_lock_waits = on\n";
 
 struct pg_server {
+	char *bin_dir;
 	char *dir;
 	char *log;
 	char *ping_url;
@@ -68,16 +70,17 @@ static void append(const char *path, const char *text)
 		die("cannot append to %s: %s", path, strerror(errno));
 }
 
-static void make_template(const char *path, const char *log, const struct proc_user *user)
+/* What initdb makes, at path, which is in nobody's way until it is complete. */
+static void make_cluster(const struct pg_server *s, const char *path, const struct proc_user *user)
 {
-	char *dir = text_format("%s.XXXXXX", path), *conf;
-	const char *const initdb[] = {PG_BIN_DIR "/initdb", "--pgdata", dir, "--username",
-	    "postgres", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync",
-	    "--no-instructions", NULL};
+	char *dir = text_format("%s.XXXXXX", path), *conf, *program;
 
+	program = text_format("%s/initdb", s->bin_dir);
+	const char *const initdb[] = {program, "--pgdata", dir, "--username", "postgres", "--auth",
+	    "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions", NULL};
 	if (mkdtemp(dir) == NULL || chown(dir, user->uid, user->gid) < 0)
 		die("cannot make %s: %s", dir, strerror(errno));
-	run(initdb, log, user);
+	run(initdb, s->log, user);
 	conf = text_format("%s/postgresql.conf", dir);
 	append(conf, settings);
 	/* Of several programs that got here at once, one wins and the others use its work. */
@@ -87,44 +90,62 @@ static void make_template(const char *path, const char *log, const struct proc_u
 		tree_remove(dir);
 	}
 	free(conf);
+	free(program);
 	free(dir);
 }
 
-/* Settings are part of the name, so that an older checkout's template is not taken for ours. */
-static char *template_path(const struct proc_user *user)
+static void hash(unsigned *sum, const char *text)
 {
-	unsigned hash = 5381;
-
-	for (const char *c = settings; *c != '\0'; c++)
-		hash = hash * 33 + (unsigned char)*c;
-	return text_format(
-	    "%s/umavez-pg-" PG_VERSION "-%u-%08x", temp_root(), (unsigned)user->uid, hash);
+	for (const char *c = text; *c != '\0'; c++)
+		*sum = *sum * 33 + (unsigned char)*c;
 }
 
-static void copy_template(const char *dir, const char *log, const struct proc_user *user)
+/* Settings and program are part of the name, so that an older checkout's or another version's
+ * template is not taken for ours. */
+static char *template_path(const struct pg_server *s, const struct proc_user *user)
 {
-	char *path = template_path(user);
-	const char *const cp[] = {"cp", "-a", "--reflink=auto", path, dir, NULL};
+	char *program = text_format("%s/postgres", s->bin_dir), *identity;
+	unsigned sum = 5381;
+	struct stat st;
+
+	if (stat(program, &st) < 0)
+		die("%s: %s", program, strerror(errno));
+	identity = text_format("%s %lld", program, (long long)st.st_mtime);
+	hash(&sum, identity);
+	hash(&sum, settings);
+	free(identity);
+	free(program);
+	return text_format("%s/umavez-pg-%u-%08x", temp_root(), (unsigned)user->uid, sum);
+}
+
+static void copy_template(const struct pg_server *s, const struct proc_user *user)
+{
+	char *path = template_path(s, user);
+	const char *const cp[] = {"cp", "-a", "--reflink=auto", path, s->dir, NULL};
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
-		make_template(path, log, user);
+		make_cluster(s, path, user);
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != user->uid)
 		die("%s is not a directory of the server's user", path);
-	run(cp, log, NULL);
+	run(cp, s->log, NULL);
 	free(path);
 }
 
-static struct proc *server_proc(const char *dir, const char *log, const struct proc_user *user)
+static struct proc *server_proc(const struct pg_server *s, const struct proc_user *user)
 {
-	const char *const argv[] = {PG_BIN_DIR "/postgres", "-D", dir, "-k", dir, NULL};
+	char *program = text_format("%s/postgres", s->bin_dir);
+	const char *const argv[] = {program, "-D", s->dir, "-k", s->dir, NULL};
 	/* SIGQUIT: an immediate shutdown also ends the backends and frees shared memory. */
-	struct proc_spec spec = {.argv = argv, .log = log, .user = user, .death_signal = SIGQUIT};
+	struct proc_spec spec = {
+	    .argv = argv, .log = s->log, .user = user, .death_signal = SIGQUIT};
+	struct proc *p = proc_new(&spec);
 
-	return proc_new(&spec);
+	free(program);
+	return p;
 }
 
-/* dir has a server's data. */
+/* Its data is still to come. */
 static struct pg_server *new_server(const char *dir, const char *log, const struct proc_user *user)
 {
 	struct pg_server *s = calloc(1, sizeof(*s));
@@ -133,29 +154,38 @@ static struct pg_server *new_server(const char *dir, const char *log, const stru
 		die("out of memory");
 	if (strlen(dir) + sizeof("/.s.PGSQL.5432") > sizeof(((struct sockaddr_un *)0)->sun_path))
 		die("%s is too long a path for a socket: set TMPDIR to a shorter one", dir);
+	s->bin_dir = programs_postgres();
+	if (s->bin_dir == NULL)
+		die("%s", programs_missing());
 	s->dir = text_format("%s", dir);
 	s->log = text_format("%s", log);
 	s->ping_url = pg_server_url(s, "postgres");
-	s->proc = server_proc(dir, log, user);
+	s->proc = server_proc(s, user);
 	return s;
 }
 
-struct pg_server *pg_server_new(const char *dir, const char *log)
+struct pg_server *pg_server_new(const char *dir, const char *log, bool share_template)
 {
 	struct proc_user user = server_user();
+	struct pg_server *s = new_server(dir, log, &user);
 
-	copy_template(dir, log, &user);
-	return new_server(dir, log, &user);
+	if (share_template)
+		copy_template(s, &user);
+	else
+		make_cluster(s, dir, &user);
+	return s;
 }
 
 struct pg_server *pg_server_new_standby(
     const struct pg_server *primary, const char *dir, const char *log)
 {
 	struct proc_user user = server_user();
+	struct pg_server *s = new_server(dir, log, &user);
 	char *conninfo = text_format("host=%s user=postgres", primary->dir);
+	char *program = text_format("%s/pg_basebackup", s->bin_dir);
 	char *lock;
-	const char *const basebackup[] = {PG_BIN_DIR "/pg_basebackup", "--pgdata", dir, "--dbname",
-	    conninfo, "--write-recovery-conf", "--checkpoint", "fast", "--no-sync", NULL};
+	const char *const basebackup[] = {program, "--pgdata", dir, "--dbname", conninfo,
+	    "--write-recovery-conf", "--checkpoint", "fast", "--no-sync", NULL};
 
 	if (mkdir(dir, 0700) < 0 || chown(dir, user.uid, user.gid) < 0)
 		die("cannot make %s: %s", dir, strerror(errno));
@@ -164,8 +194,9 @@ struct pg_server *pg_server_new_standby(
 	lock = text_format("%s/.s.PGSQL.5432.lock", dir);
 	unlink(lock);
 	free(lock);
+	free(program);
 	free(conninfo);
-	return new_server(dir, log, &user);
+	return s;
 }
 
 void pg_server_promote(struct pg_server *s)
@@ -214,6 +245,7 @@ void pg_server_free(struct pg_server *s)
 		return;
 	pg_server_stop(s, "immediate");
 	proc_free(s->proc);
+	free(s->bin_dir);
 	free(s->dir);
 	free(s->log);
 	free(s->ping_url);

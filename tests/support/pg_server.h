@@ -2,17 +2,18 @@
  * pg_server.h - one private PostgreSQL server on a unix socket.
  *
  * initdb is run once a machine, user and version: its result is a template under $TMPDIR that every
- * server starts from.  As root, the server runs as the user postgres.
+ * server starts from, unless it is to have its own.  As root, the server runs as the user postgres.
  */
 #ifndef UMAVEZ_TESTS_PG_SERVER_H
 #define UMAVEZ_TESTS_PG_SERVER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct pg_server;
 
 /* dir must not exist: it becomes data and socket directory. log is appended to. Not yet running. */
-struct pg_server *pg_server_new(const char *dir, const char *log);
+struct pg_server *pg_server_new(const char *dir, const char *log, bool share_template);
 void pg_server_free(struct pg_server *s); /* stops it; NULL is fine */
 
 /*

@@ -1,5 +1,6 @@
 #include "tests/support/redis_server.h"
 
+#include "schema_text.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
 
@@ -12,12 +13,12 @@
 
 #define START_MS 30000
 #define STOP_MS 10000
-#define ACL_FILE UMAVEZ_SOURCE_DIR "/schema/redis.acl"
 
 struct redis_server {
 	char *dir;
 	char *log;
 	char *socket;
+	char *acl;
 	struct proc *proc;
 };
 
@@ -32,9 +33,11 @@ struct redis_server *redis_server_new(const char *dir, const char *log)
 	s->dir = text_format("%s", dir);
 	s->log = text_format("%s", log);
 	s->socket = text_format("%s/redis.sock", dir);
+	s->acl = text_format("%s/users.acl", dir);
+	file_write(s->acl, schema_redis_acl);
 	const char *const argv[] = {"redis-server", "--port", "0", "--unixsocket", s->socket,
 	    "--dir", dir, "--save", "", "--appendonly", "no", "--enable-debug-command", "local",
-	    "--aclfile", ACL_FILE, NULL};
+	    "--aclfile", s->acl, NULL};
 	struct proc_spec spec = {.argv = argv, .log = log};
 	s->proc = proc_new(&spec);
 	return s;
@@ -48,6 +51,7 @@ void redis_server_free(struct redis_server *s)
 	free(s->dir);
 	free(s->log);
 	free(s->socket);
+	free(s->acl);
 	free(s);
 }
 

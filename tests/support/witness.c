@@ -1,7 +1,7 @@
 #include "tests/support/witness.h"
 
-#include "support_text.h"
 #include "tests/support/files.h"
+#include "world_text.h"
 
 #include <hiredis/hiredis.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
-#include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
+#include "tests/support/seed.h"
 #include "tests/support/world_private.h"
 
 #include <dirent.h>
@@ -63,7 +63,7 @@ static void make_directory(struct world *w)
 		janitor_hire(&w->janitor, w->dir);
 }
 
-static void start_servers(struct world *w)
+static void start_servers(struct world *w, bool share_template)
 {
 	char *pg_dir = text_format("%s/pg", w->dir), *pg_log = text_format("%s/pg.log", w->dir);
 	char *redis_dir = text_format("%s/redis", w->dir);
@@ -71,7 +71,7 @@ static void start_servers(struct world *w)
 
 	w->redis = redis_server_new(redis_dir, redis_log);
 	redis_server_start(w->redis, false);
-	w->pg = pg_server_new(pg_dir, pg_log);
+	w->pg = pg_server_new(pg_dir, pg_log, share_template);
 	pg_server_start(w->pg);
 	free(pg_dir);
 	free(pg_log);
@@ -89,6 +89,11 @@ static void make_urls(struct world *w)
 
 struct world *world_open(unsigned shards)
 {
+	return world_open_with(&(struct world_options){.shards = shards});
+}
+
+struct world *world_open_with(const struct world_options *options)
+{
 	struct world *w = calloc(1, sizeof(*w));
 
 	if (w == NULL)
@@ -96,10 +101,11 @@ struct world *world_open(unsigned shards)
 	clean_environment();
 	pthread_mutex_init(&w->sql_lock, NULL);
 	make_directory(w);
-	start_servers(w);
+	w->bin_dir = text_format("%s", options->bin_dir ? options->bin_dir : UMAVEZ_BIN_DIR);
+	start_servers(w, !options->leave_nothing);
 	make_urls(w);
-	if (shards > 0)
-		world_migrate(w, shards);
+	if (options->shards > 0)
+		world_migrate(w, options->shards);
 	return w;
 }
 
@@ -140,6 +146,7 @@ void world_close(struct world *w)
 		free(w->urls[i]);
 		free(w->redis_urls[i]);
 	}
+	free(w->bin_dir);
 	free(w->dir);
 	pthread_mutex_destroy(&w->sql_lock);
 	free(w);

@@ -24,6 +24,14 @@ struct proxy;
 
 /* migrate: run `umavez migrate --shards N` (0: leave the databases empty). */
 struct world *world_open(unsigned shards);
+
+struct world_options {
+	unsigned shards;     /* as above */
+	const char *bin_dir; /* of umavez's programs; NULL: where this tree's build has them */
+	bool leave_nothing;  /* not even what makes the next world open faster */
+};
+struct world *world_open_with(const struct world_options *options);
+
 /* Kills every process and removes the directory.  It is kept if KEEP=1: if that is so already when
  * the world is opened, whatever becomes of the program. */
 void world_close(struct world *w);

@@ -27,6 +27,7 @@ struct service {
 
 struct world {
 	char *dir;
+	char *bin_dir; /* of umavez's own programs */
 	struct janitor janitor;
 	struct pg_server *pg;         /* takes writes */
 	struct pg_server *pg_standby; /* NULL: none */

@@ -45,7 +45,9 @@ static void add_words(const char **words, size_t *n, const char *const *more)
 int world_run_all(struct world *w, const char *binary, const char *const *args,
     const char *const *env, char **ret_out, char **ret_err)
 {
-	char *path = text_format("%s%s", strchr(binary, '/') ? "" : UMAVEZ_BIN_DIR "/", binary);
+	const char *bin_dir = w ? w->bin_dir : UMAVEZ_BIN_DIR;
+	char *path =
+	    strchr(binary, '/') ? text_format("%s", binary) : text_format("%s/%s", bin_dir, binary);
 	char *database = text_format("DATABASE_URL=%s", w ? world_operator_url(w) : "");
 	char *redis = text_format("REDIS_URL=%s", w ? w->redis_urls[ROLE_OPERATOR] : "");
 	const char *argv[MAX_WORDS] = {path}, *all_env[MAX_WORDS] = {NULL};

@@ -100,18 +100,23 @@ void world_wrap(struct world *w, const char *const *words)
 static struct proc *new_process(
     const struct world *w, const struct command *c, const char *const *env, const char *log)
 {
+	char *path = text_format("%s/%s", w->bin_dir, c->argv[0]);
 	struct command all = {.n = 0};
+	struct proc *p;
 	struct proc_spec spec = {.argv = all.argv, .env = env, .log = log};
 
 	for (size_t i = 0; w->wrapper != NULL && w->wrapper[i] != NULL; i++)
 		add(&all, w->wrapper[i]);
-	for (int i = 0; i < c->n; i++)
+	add(&all, path);
+	for (int i = 1; i < c->n; i++)
 		add(&all, c->argv[i]);
-	return proc_new(&spec);
+	p = proc_new(&spec);
+	free(path);
+	return p;
 }
 
-/* c holds the binary and what is special to it. Both endpoints are "127.0.0.1:port"; listen is NULL
- * for all but the producer. */
+/* c holds the program's name and what is special to it. Both endpoints are "127.0.0.1:port"; listen
+ * is NULL for all but the producer. */
 static struct proc *launch(struct world *w, struct command *c, const char *listen,
     const char *const *args, const char *const *env)
 {
@@ -166,7 +171,7 @@ struct proc *world_producer(struct world *w, const char *const *args, const char
 	int port, fd = port_reserve(&port);
 
 	listen = text_format("127.0.0.1:%d", port);
-	add(&c, UMAVEZ_BIN_DIR "/umavez-producer");
+	add(&c, "umavez-producer");
 	add_option(&c, "--database-url", url);
 	add_option(&c, "--listen", listen);
 	add_stores(&c, world_signer(w));
@@ -196,12 +201,12 @@ static struct proc *launch_as(struct world *w, const char *binary, enum world_ro
 
 struct proc *world_relay(struct world *w, const char *const *args, const char *const *env)
 {
-	return launch_as(w, UMAVEZ_BIN_DIR "/umavez-relay", ROLE_RELAY, args, env);
+	return launch_as(w, "umavez-relay", ROLE_RELAY, args, env);
 }
 
 struct proc *world_consumer(struct world *w, const char *const *args, const char *const *env)
 {
-	return launch_as(w, UMAVEZ_BIN_DIR "/umavez-consumer", ROLE_CONSUMER, args, env);
+	return launch_as(w, "umavez-consumer", ROLE_CONSUMER, args, env);
 }
 
 /* Nobody reads a service's log when a test passes: so a sanitizer's report there must fail it. */
