@@ -11,6 +11,10 @@
 
 #include "common/err.h"
 
+/* What --version says of such a build, after the version. */
+#define FAILPOINT_MARK_WITH " with crash points"
+#define FAILPOINT_MARK (UMAVEZ_FAILPOINTS ? FAILPOINT_MARK_WITH : "")
+
 /* Every point that exists, NULL-terminated: tests walk it. */
 extern const char *const failpoint_names[];
 

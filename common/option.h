@@ -29,6 +29,7 @@ enum option_type {
 	OPT_INT,       /* int64_t            */
 	OPT_DURATION,  /* int64_t, ms: 500ms 5s 10min 12h 7d; a unit is required unless 0 */
 	OPT_SIZE,      /* int64_t, bytes: 512B 256KiB 1MiB 1GiB; a unit is required unless 0 */
+	OPT_FRACTION,  /* double: 0 to 1     */
 	OPT_BOOL,      /* bool: on/off/true/false/yes/no/1/0; a bare flag is on */
 	OPT_CHOICE,    /* int: index into choices, "a|b|c" */
 };

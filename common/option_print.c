@@ -25,6 +25,8 @@ static const char *placeholder(const struct option *row)
 		return " ADDRESS";
 	case OPT_INT:
 		return " N";
+	case OPT_FRACTION:
+		return " 0..1";
 	case OPT_DURATION:
 		return " TIME";
 	case OPT_SIZE:

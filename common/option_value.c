@@ -150,6 +150,19 @@ static int set_number(const struct option *row, int64_t *member_at, const char *
 	return 0;
 }
 
+/* Plain decimals: neither a sign nor what else strtod() knows. */
+static int set_fraction(const struct option *row, double *member_at, const char *source,
+    const char *text, struct err *err)
+{
+	char *end = NULL;
+	double value = strtod(text, &end);
+
+	if (*text == '\0' || text[strspn(text, "0123456789.")] != '\0' || *end != '\0' || value > 1)
+		return refuse(row, source, text, "a fraction (0 to 1)", err);
+	*member_at = value;
+	return 0;
+}
+
 static int set_bool(const struct option *row, bool *member_at, const char *source, const char *text,
     struct err *err)
 {
@@ -262,6 +275,8 @@ int option_value_set(
 	case OPT_DURATION:
 	case OPT_SIZE:
 		return set_number(row, at, source, text, err);
+	case OPT_FRACTION:
+		return set_fraction(row, at, source, text, err);
 	case OPT_BOOL:
 		return set_bool(row, at, source, text, err);
 	case OPT_CHOICE:
@@ -339,6 +354,8 @@ char *option_value_text(const struct option *row, const void *config)
 	case OPT_DURATION:
 	case OPT_SIZE:
 		return number_text(row->type, *(const int64_t *)at);
+	case OPT_FRACTION:
+		return mem_printf("%g", *(const double *)at);
 	case OPT_BOOL:
 		return mem_strdup(*(const bool *)at ? "on" : "off");
 	case OPT_CHOICE:

@@ -133,7 +133,7 @@ bool service_start(const char *program, const char *usage, const struct option *
 		if (action == OPTION_HELP)
 			option_help(program, usage, table);
 		else
-			printf("%s %s\n", program, UMAVEZ_VERSION);
+			printf("%s %s%s\n", program, UMAVEZ_VERSION, FAILPOINT_MARK);
 		*ret_status = 0;
 		return false;
 	}

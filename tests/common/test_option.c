@@ -12,6 +12,7 @@ struct config {
 	char *url, *name, *root_file, *listen;
 	struct option_list secrets;
 	int64_t threads, wait, body, pause, block;
+	double part;
 	bool trust;
 	int level;
 };
@@ -33,6 +34,7 @@ static const struct option table[] = {
     {"block-size", OPT_SIZE, offsetof(struct config, block), NULL, "Of one", 0, 1024, 64 << 20,
 	NULL, NULL},
     {"listen", OPT_ADDRESS, offsetof(struct config, listen), NULL, "Where", 0, 0, 0, NULL, NULL},
+    {"part", OPT_FRACTION, offsetof(struct config, part), "0.5", "Of all", 0, 0, 0, NULL, NULL},
     {"trust", OPT_BOOL, offsetof(struct config, trust), "off", "Whether", 0, 0, 0, NULL, NULL},
     {"log-level", OPT_CHOICE, offsetof(struct config, level), "info", "What", 0, 0, 0,
 	"error|warn|info|debug", NULL},
@@ -86,6 +88,7 @@ static void defaults(void)
 	CHECK_INT(c.threads, 4);
 	CHECK_INT(c.wait, 5000);
 	CHECK_INT(c.body, INT64_C(256) * 1024);
+	CHECK(c.part == 0.5);
 	CHECK(!c.trust);
 	CHECK_INT(c.level, 2);
 	option_done(table, &c);
@@ -208,6 +211,11 @@ static void bad_values(void)
 	    "--wait: \"200000000000d\" is not a duration (500ms 5s 10min 12h 7d)");
 	refused(
 	    ARGS("--max-body=1KB"), "--max-body: \"1KB\" is not a size (512B 256KiB 1MiB 1GiB)");
+	refused(ARGS("--part=1.01"), "--part: \"1.01\" is not a fraction (0 to 1)");
+	refused(ARGS("--part=-0"), "--part: \"-0\" is not a fraction (0 to 1)");
+	refused(ARGS("--part=0.5.5"), "--part: \"0.5.5\" is not a fraction (0 to 1)");
+	refused(ARGS("--part=nan"), "--part: \"nan\" is not a fraction (0 to 1)");
+	refused(ARGS("--part="), "--part: \"\" is not a fraction (0 to 1)");
 	refused(ARGS("--trust=maybe"), "--trust: \"maybe\" is not on or off");
 	refused(ARGS("--log-level=in"), "--log-level: \"in\" is not one of error|warn|info|debug");
 	refused(ARGS("--log-level="), "--log-level: \"\" is not one of error|warn|info|debug");
@@ -401,7 +409,7 @@ static void dumped(void)
 	int saved, memory;
 
 	parse_ok(ARGS("--database-url=postgresql://u:hunter2@h/db", "--secret=hunter2",
-		     "--wait=90s", "--max-body=3MiB"),
+		     "--wait=90s", "--max-body=3MiB", "--part", "0.25"),
 	    &c);
 	memory = capture_begin(STDERR_FILENO, &saved);
 	option_dump(table, &c);
@@ -409,8 +417,8 @@ static void dumped(void)
 	CHECK(strstr(text, "hunter2") == NULL);
 	CHECK(strstr(text,
 		  " database-url=postgresql://u:***@h/db name=nobody root-file=\"\" secret=***"
-		  " threads=4 wait=90s max-body=3MiB pause=0ms block-size=0B listen=\"\" trust=off "
-		  "log-level=info\n") != NULL);
+		  " threads=4 wait=90s max-body=3MiB pause=0ms block-size=0B listen=\"\" part=0.25 "
+		  "trust=off log-level=info\n") != NULL);
 	free(text);
 	option_done(table, &c);
 }

@@ -130,7 +130,8 @@ static void usage(void)
 
 	life = begin(play_nothing, ARGS("--version"));
 	CHECK_INT(end(&life, &text), 0);
-	CHECK_STR(text, "umavez-test " UMAVEZ_VERSION "\n");
+	CHECK_STR(text, UMAVEZ_FAILPOINTS ? "umavez-test " UMAVEZ_VERSION " with crash points\n"
+					  : "umavez-test " UMAVEZ_VERSION "\n");
 	free(text);
 
 	life = begin(play_nothing, ARGS("--help", "--nosuch"));
