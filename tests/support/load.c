@@ -248,5 +248,5 @@ const char *load_store_name(enum load_store store)
 {
 	static const char *const names[LOAD_STORES] = {"app_store", "google_play", "stripe"};
 
-	return names[store];
+	return store < LOAD_STORES ? names[store] : NULL;
 }

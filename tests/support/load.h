@@ -24,8 +24,7 @@ struct load_options {
 	double reorder;    /* how many deliveries change places with a later one, 0 to 1 */
 	int threads;       /* 0: 4 */
 	int per_second;    /* deliveries; 0: as fast as they are answered */
-	bool only;         /* only this store; else a mix of all */
-	enum load_store store;
+	unsigned stores;   /* a mix of these, 1 << LOAD_STRIPE; 0: of all */
 };
 
 struct load_item {
@@ -69,6 +68,6 @@ int load_deliveries(const struct load *l);
 void load_totals(const struct load *l, struct load_totals *ret);
 int load_count(const struct load *l);
 const struct load_item *load_at(const struct load *l, int i);
-const char *load_store_name(enum load_store store); /* "app_store" */
+const char *load_store_name(enum load_store store); /* "app_store"; NULL beyond the last */
 
 #endif

@@ -178,6 +178,16 @@ static void make_item(struct planner *p, struct life *life, int serial, struct l
 		make_stripe(p, life, what, at_ms, serial, item);
 }
 
+static enum load_store draw_store(struct planner *p)
+{
+	enum load_store store;
+
+	do
+		store = (enum load_store)below(&p->rng, LOAD_STORES);
+	while (p->options->stores != 0 && !(p->options->stores & 1U << store));
+	return store;
+}
+
 static void make_items(struct planner *p, struct load_plan *plan)
 {
 	const struct load_options *o = p->options;
@@ -190,7 +200,7 @@ static void make_items(struct planner *p, struct load_plan *plan)
 		die("out of memory");
 	for (int i = 0; i < n_lives; i++) {
 		lives[i].number = i;
-		lives[i].store = o->only ? o->store : (enum load_store)below(&p->rng, LOAD_STORES);
+		lives[i].store = draw_store(p);
 	}
 	for (int i = 0; i < o->notifications; i++)
 		make_item(p, &lives[below(&p->rng, (uint64_t)n_lives)], i, &plan->items[i]);

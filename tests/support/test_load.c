@@ -53,8 +53,7 @@ static void all_stores_take_part_unless_one_is_asked_for(void)
 		count[load_at(l, i)->store]++;
 	CHECK(count[LOAD_APP_STORE] > 0 && count[LOAD_GOOGLE_PLAY] > 0 && count[LOAD_STRIPE] > 0);
 	load_free(l);
-	many.only = true;
-	many.store = LOAD_GOOGLE_PLAY;
+	many.stores = 1U << LOAD_GOOGLE_PLAY;
 	l = load_new(&many, s);
 	for (int i = 0; i < load_count(l); i++)
 		CHECK(load_at(l, i)->store == LOAD_GOOGLE_PLAY);
