@@ -13,6 +13,8 @@ const struct command commands[] = {
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},
     {"reprocess", "Give quarantined notifications to today's parsers", command_reprocess},
     {"republish", "Publish messages again, under the same ids", command_republish},
+    {"simulate", "Crash it all on throw-away servers, and count what is lost or doubled",
+	command_simulate},
     {"status", "Show how far everything has got", command_status},
     {"stream", "Reset a shard's stream that the relay cannot use", command_stream},
     {"trace", "Show the life of a notification, and where it is stuck", command_trace},

@@ -27,6 +27,7 @@ int command_rebase(int argc, char **argv);
 int command_reconcile(int argc, char **argv);
 int command_reprocess(int argc, char **argv);
 int command_republish(int argc, char **argv);
+int command_simulate(int argc, char **argv);
 int command_status(int argc, char **argv);
 int command_stream(int argc, char **argv);
 int command_trace(int argc, char **argv);

@@ -20,6 +20,7 @@ enum invariants {
 	INVARIANTS_REPEATS = 8,  /* rows published again under other IDs: repair ticks */
 	INVARIANTS_TRIMMED = 16, /* entries trimmed from the beginning of a stream */
 	INVARIANTS_FOREIGN = 32, /* entries that stand for no row: others added them */
+	INVARIANTS_HANDLER = 64, /* tables of the default handler, which is not the one that ran */
 };
 
 /* Wait until every outbox row has an inbox row of every consumer. False, and logs, otherwise. */
@@ -30,12 +31,22 @@ bool invariants_await(struct world *w, int64_t timeout_ms);
 int invariants_broken(struct world *w, unsigned which);
 
 /* The account of a run. lost: notifications answered with 200 that had no effect. doubled: effects
- * beyond one for a message. */
+ * beyond one for a message. out_of_order: effects before an earlier one of their purchase. */
 struct ledger {
 	struct load_totals load;
-	int64_t stream_entries, effects, lost, doubled;
+	int64_t stream_entries, effects, lost, doubled, out_of_order;
 };
 void ledger_read(struct world *w, const struct load *l, struct ledger *ret);
 void ledger_print(FILE *out, const struct ledger *ledger);
+
+/* The same for who prints it by other means. */
+struct ledger_line {
+	const char *name;
+	int64_t value;
+	const char *meaning;
+	bool must_be_zero;
+};
+#define LEDGER_LINES 11
+void ledger_lines(const struct ledger *ledger, struct ledger_line ret[LEDGER_LINES]);
 
 #endif

@@ -36,6 +36,12 @@ CREATE TABLE witness.effect (
 );
 COMMENT ON TABLE witness.effect IS 'One row for every time that the handler ran and committed';
 
+CREATE FUNCTION witness.counted() RETURNS TABLE (source text, message_id text, effects bigint)
+LANGUAGE sql STABLE AS $$
+	SELECT source, message_id, count(*) FROM witness.effect GROUP BY source, message_id
+$$;
+COMMENT ON FUNCTION witness.counted IS 'How often each message took effect; who knows better than witness.effect replaces it';
+
 CREATE FUNCTION witness.apply(event json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	INSERT INTO witness.effect (source, message_id, subject)
