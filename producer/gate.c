@@ -33,8 +33,12 @@ static void drop(struct connection *c)
 	bufferevent_setcb(c->bev, NULL, NULL, NULL, NULL);
 	bufferevent_disable(c->bev, EV_READ | EV_WRITE);
 	bufferevent_decref(c->bev);
+	evbuffer_free(c->request);
+	evbuffer_free(c->body);
 	evbuffer_free(c->stash);
 	LIST_REMOVE(c, link);
+	if (c->is_due)
+		LIST_REMOVE(c, due);
 	free(c);
 	if (g->count-- == g->options.max_connections && !g->draining)
 		evconnlistener_enable(g->options.listener);
@@ -72,7 +76,7 @@ static void expire(struct connection *c)
 {
 	if (c->stage == STAGE_LINGER)
 		drop(c);
-	else if ((c->stage == STAGE_HEAD && c->started_us != 0) || c->stage == STAGE_BODY)
+	else if (gate_reads(c))
 		gate_refuse(c, 408, "too_slow", "The request did not arrive in time.");
 	else
 		hang_up(c);
@@ -115,8 +119,10 @@ static void on_replay(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	for (c = LIST_FIRST(&g->connections); c; c = next) {
-		next = LIST_NEXT(c, link);
+	for (c = LIST_FIRST(&g->due); c; c = next) {
+		next = LIST_NEXT(c, due);
+		LIST_REMOVE(c, due);
+		c->is_due = false;
 		if (c->stage != STAGE_LINGER && let_go(c))
 			linger(c);
 		else if (evbuffer_get_length(c->stash) > 0)
@@ -132,8 +138,10 @@ static struct bufferevent *on_accept(struct event_base *base, void *arg)
 
 	c->gate = g;
 	c->bev = bufferevent_socket_new(base, -1, BEV_OPT_CLOSE_ON_FREE);
+	c->request = evbuffer_new();
+	c->body = evbuffer_new();
 	c->stash = evbuffer_new();
-	if (!c->bev || !c->stash)
+	if (!c->bev || !c->request || !c->body || !c->stash)
 		abort();
 	bufferevent_incref(c->bev);
 	c->deadline_us = gate_in_ms(IDLE_MS);
@@ -153,6 +161,7 @@ struct gate *gate_new(const struct gate_options *options)
 
 	g->options = *options;
 	LIST_INIT(&g->connections);
+	LIST_INIT(&g->due);
 	g->sweep = event_new(options->base, -1, EV_PERSIST, on_sweep, g);
 	g->replay = event_new(options->base, -1, 0, on_replay, g);
 	if (!g->sweep || !g->replay)
@@ -194,10 +203,9 @@ static void on_written(struct evhttp_request *req, void *arg)
 	(void)req;
 	gate_enter(c, STAGE_HEAD, gate_in_ms(IDLE_MS));
 	c->started_us = 0;
-	c->searched = 0;
 	if (evbuffer_get_length(input) > 0)
 		evbuffer_add_buffer(c->stash, input);
-	event_active(c->gate->replay, EV_TIMEOUT, 0);
+	gate_due(c);
 }
 
 int64_t gate_take(struct gate *g, struct evhttp_request *req)
@@ -228,7 +236,6 @@ unsigned gate_busy(const struct gate *g)
 	unsigned busy = 0;
 
 	LIST_FOREACH(c, &g->connections, link)
-	busy += c->stage == STAGE_ANSWER || c->stage == STAGE_BODY ||
-		(c->stage == STAGE_HEAD && c->started_us != 0);
+	busy += c->stage == STAGE_ANSWER || gate_reads(c);
 	return busy;
 }

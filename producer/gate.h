@@ -2,14 +2,18 @@
  * gate.h - what stands between the sockets of one event loop and evhttp.
  *
  * evhttp acts on every byte as it comes, gives a slow client for ever, answers its own errors in
- *HTML and closes a connection while the client is still sending, so that the answer is lost to a
- *reset. The gate holds a request back until its head is complete and acceptable (head.h), answers
- *for it otherwise, and bounds every stage in time:
+ * HTML and closes a connection while the client is still sending, so that the answer is lost to a
+ * reset.  The gate holds a request back until its head is complete and acceptable (head.h), takes
+ * its body out of its chunks (chunked.h), and gives evhttp one form of both, a request at a time.
+ * It answers for evhttp otherwise, and bounds every stage in time:
  *
- *	HEAD ──acceptable──▶ BODY ──complete──▶ ANSWER ──written──▶ HEAD
- *	  │ └──refused──┐      │ too long          │
- *	  │             ▼      ▼                   │ evhttp lets go
- *	  └─client──▶ LINGER ◀─────────────────────┘   LINGER: read on until the client has closed
+ *	      ┌──▶ CHUNKS ───┐
+ *	      │     │        ▼
+ *	     HEAD ──┼──────▶ BODY ──complete──▶ ANSWER ──written──▶ HEAD
+ *	      │     │refused │                    │ evhttp lets go
+ *	client│     ▼        │                    │
+ *	 gone │   REFUSED ◀──┘                    │
+ *	      └─────┴──────▶ LINGER ◀─────────────┘   LINGER: read on until the client has closed
  *
  * The valve is the low-water mark of the input: evhttp is not told of bytes below it.
  */

@@ -5,15 +5,17 @@
 #define UMAVEZ_GATE_PRIVATE_H
 
 #include "common/clock.h"
+#include "producer/chunked.h"
 #include "producer/gate.h"
+#include "producer/head.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <sys/queue.h>
 
-enum { MAX_HEAD = 16384, LINGER_MS = 2000 };
+enum { LINGER_MS = 2000 };
 
-enum stage { STAGE_HEAD, STAGE_BODY, STAGE_ANSWER, STAGE_REFUSED, STAGE_LINGER };
+enum stage { STAGE_HEAD, STAGE_CHUNKS, STAGE_BODY, STAGE_ANSWER, STAGE_REFUSED, STAGE_LINGER };
 
 /*
  * evhttp does not say when it lets go of a connection.  So each holds a reference of its own on the
@@ -26,27 +28,44 @@ struct connection {
 	enum stage stage;
 	int64_t started_us;  /* first byte of the request; 0: idle */
 	int64_t deadline_us; /* of the stage */
-	size_t searched;     /* no end of the head in these bytes */
-	bool chunked;
-	size_t raw;             /* bytes of a chunked body so far, framing included */
-	struct evbuffer *stash; /* pipelined bytes that evhttp must not see yet */
-	LIST_ENTRY(connection) link;
+	struct head head;
+	struct chunked chunked;
+	struct evbuffer *request; /* as evhttp will see it: what is known of it so far */
+	struct evbuffer *body;    /* out of its chunks */
+	struct evbuffer *stash;   /* pipelined bytes that evhttp must not see yet */
+	bufferevent_data_cb on_read, on_write; /* evhttp's, and their argument */
+	bufferevent_event_cb on_event;
+	void *on_arg;
+	bool is_due;
+	LIST_ENTRY(connection) link, due;
 };
 
 struct gate {
 	struct gate_options options;
 	LIST_HEAD(, connection) connections;
+	LIST_HEAD(, connection) due; /* for the replay to look at */
 	unsigned count;
 	struct connection **by_fd;
 	size_t n_by_fd;
 	struct event *sweep;  /* armed while there are connections */
-	struct event *replay; /* for stashes */
+	struct event *replay; /* of the due */
 	bool draining;
-	char head[MAX_HEAD];
+	char scratch[HEAD_MAX], written[HEAD_MAX];
 };
 
-/* Bytes below the low-water mark are kept from evhttp. */
+/* Is a request on its way that evhttp has not been given in full? */
+static inline bool gate_reads(const struct connection *c)
+{
+	return (c->stage == STAGE_HEAD && c->started_us != 0) || c->stage == STAGE_CHUNKS ||
+	       c->stage == STAGE_BODY;
+}
+
+/* Bytes below the low-water mark are kept from evhttp; above the high one nothing is read. */
 void gate_valve(struct connection *c, bool open);
+
+/* Look at c when the event that is being handled is over: evhttp has let go, or waits for the next
+ * request. */
+void gate_due(struct connection *c);
 
 /* Move c to the next stage; the deadline is the stage's. */
 void gate_enter(struct connection *c, enum stage stage, int64_t deadline_us);

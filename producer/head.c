@@ -5,19 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
+/* As many as any sender needs, several times over. */
+enum { MAX_LINES = 128 };
+
 /* A part of the head, not NUL-terminated. */
 struct text {
 	const char *s;
 	size_t len;
-};
-
-/* What has been read so far. */
-struct reading {
-	struct head head;
-	bool minor_zero; /* HTTP/1.0 */
-	bool may_have_body, must_have_body;
-	int64_t max_body;
-	const char *detail;
 };
 
 static bool equals(struct text t, const char *word)
@@ -70,13 +64,13 @@ static bool cut(struct text *rest, char separator, struct text *ret)
 	return true;
 }
 
-static int refuse(struct reading *r, int status, const char *detail)
+static int refuse(const char **ret_detail, int status, const char *detail)
 {
-	r->detail = detail;
+	*ret_detail = detail;
 	return status;
 }
 
-static int read_method(struct reading *r, struct text method)
+static int read_method(struct head *h, struct text method, const char **ret_detail)
 {
 	static const struct {
 		const char *name;
@@ -89,11 +83,11 @@ static int read_method(struct reading *r, struct text method)
 		if (method.len != strlen(methods[i].name) ||
 		    memcmp(method.s, methods[i].name, method.len) != 0)
 			continue;
-		r->may_have_body = methods[i].may;
-		r->must_have_body = methods[i].must;
+		h->may_have_body = methods[i].may;
+		h->must_have_body = methods[i].must;
 		return 0;
 	}
-	return refuse(r, 501, "The method is not one that this server knows.");
+	return refuse(ret_detail, 501, "The method is not one that this server knows.");
 }
 
 /* How many bytes from the first on are among these. */
@@ -147,112 +141,206 @@ static bool is_authority(struct text t)
 	       is_host((struct text){t.s, (size_t)(colon - t.s)});
 }
 
-/* A path, or an absolute URI, in the characters of a URI. What begins with two slashes is a path to
- * one reader and a host to the next. */
-static bool is_target(struct text target)
+/*
+ * A path, or an absolute URI (RFC 9112, section 3.2.2), in the characters of a URI and without a
+ * fragment. What begins with two slashes is a path to one reader and a host to the next. False: it
+ * is none; else *target is what follows the authority.
+ */
+static bool read_target(struct text *target)
 {
-	struct text rest = target;
+	struct text rest = *target;
 	size_t len = 0;
 
-	for (size_t i = 0; i < target.len; i++)
-		if (target.s[i] <= ' ' || target.s[i] > '~' || target.s[i] == '#')
+	for (size_t i = 0; i < rest.len; i++) {
+		if (rest.s[i] <= ' ' || rest.s[i] > '~' || rest.s[i] == '#')
 			return false;
-	if (take(&rest, "/"))
-		return rest.len == 0 || rest.s[0] != '/';
-	if (!take(&rest, "http://") && !take(&rest, "https://"))
-		return false;
-	while (len < rest.len && rest.s[len] != '/' && rest.s[len] != '?')
-		len++;
-	return is_authority((struct text){rest.s, len});
-}
-
-static int read_request_line(struct reading *r, struct text line)
-{
-	struct text method, target;
-
-	if (!cut(&line, ' ', &method) || !cut(&line, ' ', &target) || !is_token(method) ||
-	    !is_target(target))
-		return refuse(r, 400, "The request line is not \"method target version\".");
-	if (line.len != 8 || memcmp(line.s, "HTTP/", 5) != 0 || line.s[6] != '.')
-		return refuse(r, 400, "The request line does not end in an HTTP version.");
-	if (line.s[5] != '1' || (line.s[7] != '0' && line.s[7] != '1'))
-		return refuse(r, 505, "This server speaks HTTP/1.1.");
-	r->minor_zero = line.s[7] == '0';
-	return read_method(r, method);
-}
-
-static int read_content_length(struct reading *r, struct text value)
-{
-	int64_t n = 0;
-
-	if (r->head.content_length >= 0)
-		return refuse(r, 400, "Content-Length is given twice.");
-	if (value.len == 0)
-		return refuse(r, 400, "Content-Length is empty.");
-	for (size_t i = 0; i < value.len; i++) {
-		if (value.s[i] < '0' || value.s[i] > '9')
-			return refuse(r, 400, "Content-Length is not a number.");
-		if (n <= r->max_body) /* far from overflow */
-			n = n * 10 + (value.s[i] - '0');
 	}
-	r->head.content_length = n;
+	if (take(&rest, "http://") || take(&rest, "https://")) {
+		while (len < rest.len && rest.s[len] != '/' && rest.s[len] != '?')
+			len++;
+		if (!is_authority((struct text){rest.s, len}))
+			return false;
+		*target = rest = (struct text){rest.s + len, rest.len - len};
+		if (rest.len == 0 || rest.s[0] == '?')
+			return true;
+	}
+	return take(&rest, "/") && (rest.len == 0 || rest.s[0] != '/');
+}
+
+static int read_request_line(struct head *h, struct text line, const char **ret_detail)
+{
+	struct text method, target, rest = line;
+
+	if (!cut(&rest, ' ', &method) || !is_token(method) || !cut(&rest, ' ', &target))
+		return refuse(
+		    ret_detail, 400, "The request line is not \"method target version\".");
+	if (rest.len != 8 || memcmp(rest.s, "HTTP/", 5) != 0 || rest.s[6] != '.')
+		return refuse(ret_detail, 400, "The request line does not end in an HTTP version.");
+	if (rest.s[5] != '1' || (rest.s[7] != '0' && rest.s[7] != '1'))
+		return refuse(ret_detail, 505, "This server speaks HTTP/1.1.");
+	h->http_1_0 = rest.s[7] == '0';
+	int status = read_method(h, method, ret_detail);
+	if (status != 0)
+		return status;
+	if (!read_target(&target))
+		return refuse(ret_detail, 400, "The target is not a path, nor an absolute URI.");
+	h->path_at = h->start + (size_t)(target.s - line.s);
+	h->path_len = target.len;
 	return 0;
 }
 
-static int read_field(struct reading *r, struct text line)
+static int read_content_length(
+    struct head *h, struct text value, int64_t max_body, const char **ret_detail)
+{
+	int64_t n = 0;
+
+	if (h->has_length)
+		return refuse(ret_detail, 400, "Content-Length is given twice.");
+	if (value.len == 0)
+		return refuse(ret_detail, 400, "Content-Length is empty.");
+	for (size_t i = 0; i < value.len; i++) {
+		if (value.s[i] < '0' || value.s[i] > '9')
+			return refuse(ret_detail, 400, "Content-Length is not a number.");
+		if (n <= max_body) /* far from overflow */
+			n = n * 10 + (value.s[i] - '0');
+	}
+	h->has_length = true;
+	h->content_length = n;
+	return 0;
+}
+
+/* RFC 9112, section 3.2; what it names is nothing to us. */
+static int read_host(struct head *h, struct text value, const char **ret_detail)
+{
+	if (h->has_host)
+		return refuse(ret_detail, 400, "Host is given twice.");
+	if (value.len > 0 && !is_authority(value))
+		return refuse(ret_detail, 400, "Host is not \"name\" or \"name:port\".");
+	h->has_host = true;
+	return 0;
+}
+
+static int read_field(struct head *h, struct text line, int64_t max_body, const char **ret_detail)
 {
 	struct text name;
 
-	if (!cut(&line, ':', &name) || !is_token(name) || !is_clean(line))
-		return refuse(r, 400, "A header line is not \"name: value\".");
+	if (!cut(&line, ':', &name) || !is_token(name))
+		return refuse(ret_detail, 400, "A header line is not \"name: value\".");
 	line = trim(line);
 	if (equals(name, "Content-Length"))
-		return read_content_length(r, line);
+		return read_content_length(h, line, max_body, ret_detail);
+	if (equals(name, "Host"))
+		return read_host(h, line, ret_detail);
 	if (equals(name, "Transfer-Encoding")) {
-		if (!equals(line, "chunked") || r->head.chunked)
-			return refuse(r, 501, "The only Transfer-Encoding here is chunked.");
-		r->head.chunked = true;
+		if (!equals(line, "chunked") || h->chunked)
+			return refuse(
+			    ret_detail, 501, "The only Transfer-Encoding here is chunked.");
+		h->chunked = true;
 	}
-	if (equals(name, "Expect") && !equals(line, "100-continue"))
-		return refuse(r, 417, "The only expectation met here is 100-continue.");
+	if (equals(name, "Expect") && !h->http_1_0) { /* RFC 9110, section 10.1.1 */
+		if (!equals(line, "100-continue"))
+			return refuse(
+			    ret_detail, 417, "The only expectation met here is 100-continue.");
+		h->expects_continue = true;
+	}
 	return 0;
 }
 
 /* What no single line tells. */
-static int judge(struct reading *r)
+static int judge(struct head *h, int64_t max_body, const char **ret_detail)
 {
-	const struct head *head = &r->head;
-
-	if (head->chunked && (head->content_length >= 0 || r->minor_zero))
-		return refuse(r, 400, "Transfer-Encoding excludes Content-Length and HTTP/1.0.");
-	if (!r->may_have_body && (head->chunked || head->content_length > 0))
-		return refuse(r, 400, "This method has no body.");
-	if (r->must_have_body && !head->chunked && head->content_length < 0)
-		return refuse(r, 411, "Say Content-Length.");
-	if (head->content_length > r->max_body)
-		return refuse(r, 413, "The body is longer than this server takes (--max-body).");
+	if (h->chunked && (h->has_length || h->http_1_0)) /* RFC 9112, section 6.1 */
+		return refuse(
+		    ret_detail, 400, "Transfer-Encoding excludes Content-Length and HTTP/1.0.");
+	if (!h->has_host && !h->http_1_0)
+		return refuse(ret_detail, 400, "Host is missing.");
+	if (!h->may_have_body && (h->chunked || h->content_length > 0))
+		return refuse(ret_detail, 400, "This method has no body.");
+	if (h->must_have_body && !h->chunked && !h->has_length)
+		return refuse(ret_detail, 411, "Say Content-Length.");
+	if (h->content_length > max_body)
+		return refuse(
+		    ret_detail, 413, "The body is longer than this server takes (--max-body).");
+	h->complete = true;
 	return 0;
 }
 
-int head_read(
-    const char *bytes, size_t len, int64_t max_body, struct head *ret_head, const char **ret_detail)
+/* A line without its LF. */
+static int read_line(struct head *h, struct text line, int64_t max_body, const char **ret_detail)
 {
-	struct reading r = {.head = {.content_length = -1}, .max_body = max_body};
-	struct text rest = {bytes, len}, line;
-	int status = 0;
-
-	assert(len >= 4 && memcmp(bytes + len - 4, "\r\n\r\n", 4) == 0);
-	for (int n = 0; status == 0 && cut(&rest, '\n', &line); n++) {
-		if (line.len == 0 || line.s[line.len - 1] != '\r')
-			status = refuse(&r, 400, "A line of the head does not end with CR LF.");
-		else if (--line.len == 0 && n > 0)
-			break;
-		else
-			status = n == 0 ? read_request_line(&r, line) : read_field(&r, line);
+	if (line.len == 0 || line.s[--line.len] != '\r')
+		return refuse(ret_detail, 400, "A line of the head does not end with CR LF.");
+	if (!is_clean(line))
+		return refuse(ret_detail, 400, "The head has a byte that is not text.");
+	if (line.len == 0 && h->len == 0) {
+		h->start = 2;
+		return 0;
 	}
-	if (status == 0)
-		status = judge(&r);
-	*ret_head = r.head;
-	*ret_detail = r.detail;
-	return status;
+	if (h->n_lines == 0)
+		return read_request_line(h, line, ret_detail);
+	if (line.len == 0)
+		return judge(h, max_body, ret_detail);
+	return h->n_lines < MAX_LINES
+		   ? read_field(h, line, max_body, ret_detail)
+		   : refuse(ret_detail, 431, "The head has more than 127 header lines.");
+}
+
+int head_read(
+    struct head *h, const char *bytes, size_t len, int64_t max_body, const char **ret_detail)
+{
+	struct text rest = {bytes + h->len, len - h->len}, line;
+
+	while (!h->complete && cut(&rest, '\n', &line)) {
+		int status = read_line(h, line, max_body, ret_detail);
+		if (status != 0)
+			return status;
+		h->len += line.len + 1;
+		h->n_lines += h->len > h->start && !h->complete;
+	}
+	if (h->complete)
+		return 0;
+	if (rest.len > 0 && rest.s[rest.len - 1] == '\r')
+		rest.len--;
+	if (!is_clean(rest))
+		return refuse(ret_detail, 400, "The head has a byte that is not text.");
+	if (len < HEAD_MAX)
+		return 0;
+	return h->n_lines == 0
+		   ? refuse(ret_detail, 414, "The target is longer than 16 KiB.")
+		   : refuse(ret_detail, 431, "The head of the request is longer than 16 KiB.");
+}
+
+static bool is_settled(struct text name)
+{
+	return equals(name, "Transfer-Encoding") || equals(name, "Content-Length") ||
+	       equals(name, "Trailer") || equals(name, "Expect") ||
+	       equals(name, "Proxy-Connection");
+}
+
+static void append(char *text, size_t *used, const char *s, size_t len)
+{
+	memcpy(text + *used, s, len);
+	*used += len;
+}
+
+size_t head_write(const struct head *h, const char *bytes, char *ret_text)
+{
+	struct text rest = {bytes + h->start, h->len - h->start - 2}, line, name;
+	size_t used = 0;
+
+	assert(h->complete);
+	cut(&rest, '\n', &line);
+	cut(&line, ' ', &name);
+	append(ret_text, &used, name.s, name.len + 1);
+	if (h->path_len == 0 || bytes[h->path_at] != '/')
+		append(ret_text, &used, "/", 1);
+	append(ret_text, &used, bytes + h->path_at, h->path_len);
+	append(ret_text, &used, h->http_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", 11);
+	while (cut(&rest, '\n', &line)) {
+		struct text value = line;
+		cut(&value, ':', &name);
+		if (!is_settled(name))
+			append(ret_text, &used, line.s, line.len + 1);
+	}
+	return used;
 }

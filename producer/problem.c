@@ -13,7 +13,7 @@ const char *problem_title(int status)
 		const char *title;
 	} titles[] = {{400, "Bad Request"}, {401, "Unauthorized"}, {404, "Not Found"},
 	    {405, "Method Not Allowed"}, {408, "Request Timeout"}, {411, "Length Required"},
-	    {413, "Content Too Large"}, {417, "Expectation Failed"},
+	    {413, "Content Too Large"}, {414, "URI Too Long"}, {417, "Expectation Failed"},
 	    {431, "Request Header Fields Too Large"}, {501, "Not Implemented"},
 	    {503, "Service Unavailable"}, {505, "HTTP Version Not Supported"}};
 
