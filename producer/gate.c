@@ -1,5 +1,6 @@
 #include "producer/gate.h"
 
+#include "common/log.h"
 #include "common/memory.h"
 #include "producer/gate_private.h"
 
@@ -7,6 +8,13 @@
 #include <sys/socket.h>
 
 enum { SWEEP_MS = 100, IDLE_MS = 60000 };
+
+/* While there is no room for another client nobody may hold a connection for longer than this
+ * without a whole request, or with an answer and nothing more to come. It is logged once in a
+ * while. */
+#define HURRY_US INT64_C(1000000)
+#define HURRY_LINGER_US INT64_C(200000)
+#define TELL_AGAIN_US INT64_C(60000000)
 
 static bool let_go(const struct connection *c)
 {
@@ -82,19 +90,41 @@ static void expire(struct connection *c)
 		hang_up(c);
 }
 
+static bool holds_up(const struct connection *c, int64_t now_us)
+{
+	int64_t us = now_us - c->since_us;
+
+	if (c->stage == STAGE_LINGER)
+		return us >= HURRY_LINGER_US;
+	return c->stage != STAGE_ANSWER && us >= HURRY_US;
+}
+
+/* The backlog holds new clients meanwhile. */
+static void tell_full(struct gate *g, int64_t now_us)
+{
+	if (g->told_full_us != 0 && now_us - g->told_full_us < TELL_AGAIN_US)
+		return;
+	g->told_full_us = now_us;
+	log_warn("no room for more connections: the slowest are closed",
+	    lf_int("connections", g->count));
+}
+
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate *g = arg;
 	int64_t now_us = clock_mono_us();
+	bool full = g->count >= g->options.max_connections;
 	struct connection *c, *next;
 
 	(void)fd;
 	(void)what;
+	if (full)
+		tell_full(g, now_us);
 	for (c = LIST_FIRST(&g->connections); c; c = next) {
 		next = LIST_NEXT(c, link);
 		if (c->stage != STAGE_LINGER && let_go(c))
 			linger(c);
-		else if (now_us >= c->deadline_us)
+		else if (now_us >= c->deadline_us || (full && holds_up(c, now_us)))
 			expire(c);
 	}
 }
@@ -144,6 +174,7 @@ static struct bufferevent *on_accept(struct event_base *base, void *arg)
 	if (!c->bev || !c->request || !c->body || !c->stash)
 		abort();
 	bufferevent_incref(c->bev);
+	c->since_us = clock_mono_us();
 	c->deadline_us = gate_in_ms(IDLE_MS);
 	gate_valve(c, false);
 	evbuffer_add_cb(bufferevent_get_input(c->bev), gate_on_input, c);
@@ -216,6 +247,12 @@ int64_t gate_take(struct gate *g, struct evhttp_request *req)
 	gate_enter(c, STAGE_ANSWER, c->started_us + 2 * g->options.request_ms * 1000);
 	evhttp_request_set_on_complete_cb(req, on_written, c);
 	return c->started_us;
+}
+
+void gate_resume(struct gate *g)
+{
+	if (!g->draining && g->count < g->options.max_connections)
+		evconnlistener_enable(g->options.listener);
 }
 
 void gate_drain(struct gate *g)

@@ -33,7 +33,8 @@ struct gate;
 struct gate_options {
 	struct event_base *base;
 	struct evhttp *http;
-	struct evconnlistener *listener; /* paused while there are max_connections */
+	struct evconnlistener *listener; /* paused while there are max_connections, until the
+					    slowest of them are closed */
 	struct meter *meter;
 	int64_t max_body;   /* bytes */
 	int64_t request_ms; /* from the first byte of a request to its last, and so long for the
@@ -50,6 +51,9 @@ void gate_free(struct gate *g);
 /* Call first for every request that evhttp hands over. Returns when its first byte came, in us on
  * clock_mono_us(). */
 int64_t gate_take(struct gate *g, struct evhttp_request *req);
+
+/* Accept again, if there is room: somebody else may have paused the listener. */
+void gate_resume(struct gate *g);
 
 /* Close what is idle, now and from now on; the listener is the caller's to close. */
 void gate_drain(struct gate *g);

@@ -37,6 +37,7 @@ void gate_enter(struct connection *c, enum stage stage, int64_t deadline_us)
 
 	assert(allowed[c->stage][stage]);
 	c->stage = stage;
+	c->since_us = clock_mono_us();
 	c->deadline_us = deadline_us;
 	gate_valve(c, stage == STAGE_BODY || stage == STAGE_LINGER);
 }
@@ -206,7 +207,7 @@ static void start_request(struct connection *c)
 {
 	register_fd(c->gate, c);
 	watch_for_end(c);
-	c->started_us = clock_mono_us();
+	c->started_us = c->since_us = clock_mono_us();
 	c->deadline_us = c->started_us + c->gate->options.request_ms * 1000;
 	c->head = (struct head){0};
 }

@@ -27,6 +27,7 @@ struct connection {
 	struct bufferevent *bev;
 	enum stage stage;
 	int64_t started_us;  /* first byte of the request; 0: idle */
+	int64_t since_us;    /* in this stage */
 	int64_t deadline_us; /* of the stage */
 	struct head head;
 	struct chunked chunked;
@@ -45,6 +46,7 @@ struct gate {
 	LIST_HEAD(, connection) connections;
 	LIST_HEAD(, connection) due; /* for the replay to look at */
 	unsigned count;
+	int64_t told_full_us; /* when it was last logged that there are max_connections */
 	struct connection **by_fd;
 	size_t n_by_fd;
 	struct event *sweep;  /* armed while there are connections */

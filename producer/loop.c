@@ -1,15 +1,18 @@
 #include "producer/loop.h"
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "common/memory.h"
 #include "common/service.h"
 #include "producer/gate.h"
 #include "producer/receipt.h"
 
+#include <errno.h>
 #include <event2/http.h>
 #include <event2/listener.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { BEAT_MS = 500, DRAIN_CHECK_MS = 20, DRAIN_READ_MS = 1000, FLUSH_MS = 50 };
 
@@ -44,6 +47,16 @@ static void on_beat(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	atomic_store(&l->beat_us, clock_mono_us());
+	gate_resume(l->gate);
+}
+
+/* No descriptor or no memory left: it would be called again at once, for ever. The next beat tries
+ * again. */
+static void on_accept_error(struct evconnlistener *listener, void *http)
+{
+	(void)http;
+	log_warn("cannot accept a connection", lf_str("error", strerror(errno)));
+	evconnlistener_disable(listener);
 }
 
 static void end(struct loop *l)
@@ -129,6 +142,7 @@ static void make_gate(struct loop *l)
 	    .max_connections = o->max_connections,
 	};
 
+	evconnlistener_set_error_cb(gate.listener, on_accept_error);
 	l->gate = gate_new(&gate);
 }
 

@@ -17,7 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STALE_US = 5000000, JOIN_EXTRA_MS = 2000, RESERVED_FILES = 128 };
+enum { STALE_US = 5000000, JOIN_EXTRA_MS = 2000 };
+
+/* Of files: kept for everything but clients, at least so many for those of a loop, and no more in
+ * all than this. */
+enum { RESERVED_FILES = 128, MIN_CLIENTS = 64, MAX_FILES = 1000000 };
 
 /* A statement may wait for a lock twice with its batch and once alone, within its request's time.
  */
@@ -42,21 +46,32 @@ static unsigned thread_count(const struct config *config)
 	return cores > 0 ? (unsigned)cores : 1;
 }
 
-/* As many files as we may have; what is left for clients, in each loop. */
-static unsigned client_share(unsigned n_loops, int64_t database_connections)
+/* As many files as we may have. */
+static rlim_t raise_file_limit(void)
 {
 	struct rlimit limit = {1024, 1024};
-	rlim_t reserved = RESERVED_FILES + (rlim_t)database_connections;
 
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
 		limit.rlim_cur = limit.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &limit);
 		getrlimit(RLIMIT_NOFILE, &limit);
 	}
-	if (limit.rlim_cur > 1000000)
-		limit.rlim_cur = 1000000;
-	rlim_t left = limit.rlim_cur > 2 * reserved ? limit.rlim_cur - reserved : reserved;
-	return left > n_loops ? (unsigned)(left / n_loops) : 1;
+	return limit.rlim_cur < MAX_FILES ? limit.rlim_cur : MAX_FILES;
+}
+
+/* What is left of the files for clients, in each loop. */
+static int client_share(
+    unsigned n_loops, int64_t database_connections, unsigned *ret_share, struct err *err)
+{
+	rlim_t reserved = RESERVED_FILES + (rlim_t)database_connections;
+	rlim_t needed = reserved + (rlim_t)n_loops * MIN_CLIENTS, limit = raise_file_limit();
+
+	if (limit < needed)
+		return err_set(err, ERR_FATAL,
+		    "the limit of open files is %llu: raise it (ulimit -n) to %llu at least",
+		    (unsigned long long)limit, (unsigned long long)needed);
+	*ret_share = (unsigned)((limit - reserved) / n_loops);
+	return 0;
 }
 
 /* The total spread over the loops, the first ones getting what is over; at least one each. */
@@ -67,11 +82,9 @@ static unsigned connection_share(int64_t total, unsigned n_loops, unsigned i)
 	return share > 0 ? share : 1;
 }
 
-static void make_loops(
-    struct server *s, const struct config *config, const struct routes *routes, const int *fds)
+static void make_loops(struct server *s, const struct config *config, const struct routes *routes,
+    const int *fds, unsigned clients)
 {
-	unsigned clients = client_share(s->n_loops, config->database_connections);
-
 	for (unsigned i = 0; i < s->n_loops; i++) {
 		const struct loop_options options = {
 		    .listen_fd = fds[i],
@@ -137,6 +150,7 @@ int server_open(const struct config *config, const char *instance, const struct 
     struct metrics *metrics, struct server **ret_server, struct err *err)
 {
 	struct server *s = mem_zalloc(1, sizeof(*s));
+	unsigned clients;
 	int *fds = NULL, rc = -1;
 
 	s->n_loops = thread_count(config);
@@ -147,10 +161,12 @@ int server_open(const struct config *config, const char *instance, const struct 
 	s->shared.max_queued = config->queue;
 	s->shared.meter = meter_new(metrics);
 	fds = mem_zalloc(s->n_loops, sizeof(*fds));
+	if (client_share(s->n_loops, config->database_connections, &clients, err) < 0)
+		goto done;
 	if (listening_open(config->listen, (int)s->n_loops, fds, err) < 0)
 		goto done;
 	s->port = listening_port(fds[0]);
-	make_loops(s, config, routes, fds);
+	make_loops(s, config, routes, fds, clients);
 	if (open_wake(s, config, err) < 0)
 		goto done;
 	if (start_threads(s, err) < 0) {

@@ -164,8 +164,10 @@ static void close_with_reset(int fd)
 
 static void b31_clients_vanish_while_the_database_works(void)
 {
-	enum { CLIENTS = 300 };
-	struct proc *patient = stage_producer(world, NULL);
+	enum { CLIENTS = 1000 };
+	/* A fifth of it is how long a batch waits for the lock. */
+	static const char *const args[] = {"--request-timeout", "100s", NULL};
+	struct proc *patient = stage_producer(world, args);
 	PGconn *locker;
 
 	CHECK_INT(deliver(url, "evt_gone", "sub_gone", NULL), 200);
@@ -197,7 +199,7 @@ static void b31_clients_vanish_while_the_database_works(void)
 /* Each connection sends one byte more now and then, and is dropped in the end. */
 static void b28_slow_clients_block_nobody(void)
 {
-	enum { SLOW = 1000 };
+	enum { SLOW = 2000 };
 	static int fds[SLOW];
 	struct rlimit files = {0, 0};
 	int64_t started = now_ms(), longest = 0;

@@ -159,6 +159,43 @@ static void expectations(void)
 	CHECK_INT(post("Content-Length: 9\r\nExpect: coffee\r\n", &head), 417);
 }
 
+static char *written(const char *request)
+{
+	struct head head;
+	char *text = calloc(1, strlen(request) + 1);
+
+	CHECK_INT(read_bytes(request, strlen(request), &head), 0);
+	CHECK(head_write(&head, request, text) <= head.len);
+	return text;
+}
+
+static void what_evhttp_is_given(void)
+{
+	char *text = written("\r\nPOST http://h:1?q HTTP/1.1\r\nHost: x\r\nA: b \r\n"
+			     "transfer-encoding: chunked\r\nExpect: 100-continue\r\n"
+			     "Trailer: A\r\nProxy-Connection: close\r\n\r\n");
+
+	CHECK_STR(text, "POST /?q HTTP/1.1\r\nHost: x\r\nA: b \r\n");
+	free(text);
+	text = written("POST /a?b HTTP/1.0\r\nContent-Length: 007\r\n\r\n");
+	CHECK_STR(text, "POST /a?b HTTP/1.0\r\n");
+	free(text);
+}
+
+static void many_lines_are_431(void)
+{
+	char *lines = calloc(200, 8);
+	struct head head;
+
+	strcpy(lines, "Content-Length: 1\r\n");
+	for (int i = 0; i < 125; i++)
+		strcat(lines, "a: b\r\n");
+	CHECK_INT(post(lines, &head), 0); /* and Host */
+	strcat(lines, "a: b\r\n");
+	CHECK_INT(post(lines, &head), 431);
+	free(lines);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -171,6 +208,8 @@ int main(int argc, char **argv)
 	    {"targets that are read in two ways", targets_that_are_read_in_two_ways},
 	    {"what has no body", what_has_no_body},
 	    {"expectations", expectations},
+	    {"what evhttp is given", what_evhttp_is_given},
+	    {"many lines are 431", many_lines_are_431},
 	    {NULL, NULL},
 	};
 
