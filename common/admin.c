@@ -1,5 +1,6 @@
 #include "common/admin.h"
 
+#include "common/gate.h"
 #include "common/memory.h"
 #include "common/metric.h"
 #include "common/option.h"
@@ -22,7 +23,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { MAX_HEADERS = 8192, MAX_BODY = 1024, TIMEOUT_S = 5, BACKLOG = 64, REASON_SIZE = 256 };
+/* For a few who ask now and then: Prometheus, an orchestrator, an operator. */
+enum { MAX_CONNECTIONS = 64, MAX_BODY = 1024, REQUEST_MS = 5000, RESUME_MS = 500 };
+enum { BACKLOG = 64, REASON_SIZE = 256 };
 
 struct admin {
 	struct metrics *metrics;
@@ -30,7 +33,8 @@ struct admin {
 	void *ctx;
 	struct event_base *base;
 	struct evhttp *http;
-	struct event *stop;
+	struct gate *gate;
+	struct event *stop, *resume;
 	int stop_fd;
 	int port;
 	char *path; /* of a unix socket */
@@ -86,6 +90,7 @@ static void serve(struct evhttp_request *req, void *arg)
 	enum evhttp_cmd_type method = evhttp_request_get_command(req);
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req));
 
+	gate_take(a->gate, req);
 	if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
 		evhttp_add_header(evhttp_request_get_output_headers(req), "Allow", "GET, HEAD");
 		answer_line(req, HTTP_BADMETHOD, "method not allowed");
@@ -177,6 +182,59 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	event_base_loopbreak(arg);
 }
 
+static void on_refused(void *ctx, const char *reason)
+{
+	(void)ctx;
+	(void)reason;
+}
+
+static void on_full(void *ctx, unsigned connections)
+{
+	(void)ctx;
+	(void)connections;
+}
+
+static void on_resume(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin *a = arg;
+
+	(void)fd;
+	(void)what;
+	gate_resume(a->gate);
+}
+
+/* No descriptor left: it would be called again at once, for ever. */
+static void on_accept_error(struct evconnlistener *listener, void *http)
+{
+	(void)http;
+	evconnlistener_disable(listener);
+}
+
+static int set_up_gate(struct admin *a, int fd, struct err *err)
+{
+	const struct timeval every = {0, RESUME_MS * 1000};
+	struct evhttp_bound_socket *socket = evhttp_accept_socket_with_handle(a->http, fd);
+	struct gate_options options = {
+	    .base = a->base,
+	    .http = a->http,
+	    .refused = on_refused,
+	    .full = on_full,
+	    .max_body = MAX_BODY,
+	    .request_ms = REQUEST_MS,
+	    .max_connections = MAX_CONNECTIONS,
+	};
+
+	if (!socket)
+		return err_set(err, ERR_FATAL, "event loop: cannot accept");
+	options.listener = evhttp_bound_socket_get_listener(socket);
+	evconnlistener_set_error_cb(options.listener, on_accept_error);
+	a->gate = gate_new(&options);
+	a->resume = event_new(a->base, -1, EV_PERSIST, on_resume, a);
+	if (!a->resume || event_add(a->resume, &every) < 0)
+		return err_set(err, ERR_FATAL, "event loop: out of memory");
+	return 0;
+}
+
 static int set_up(struct admin *a, int fd, struct err *err)
 {
 	a->base = event_base_new();
@@ -187,15 +245,10 @@ static int set_up(struct admin *a, int fd, struct err *err)
 	a->stop = event_new(a->base, a->stop_fd, EV_READ, on_stop, a->base);
 	if (!a->http || !a->stop || event_add(a->stop, NULL) < 0)
 		return err_set(err, ERR_FATAL, "event loop: out of memory");
-	evhttp_set_timeout(a->http, TIMEOUT_S);
-	evhttp_set_max_headers_size(a->http, MAX_HEADERS);
-	evhttp_set_max_body_size(a->http, MAX_BODY);
 	/* All, so that what we refuse is answered by us, with 405. */
 	evhttp_set_allowed_methods(a->http, 0xffff);
 	evhttp_set_gencb(a->http, serve, a);
-	if (evhttp_accept_socket(a->http, fd) < 0)
-		return err_set(err, ERR_FATAL, "event loop: cannot accept");
-	return 0;
+	return set_up_gate(a, fd, err);
 }
 
 static void *run(void *arg)
@@ -271,8 +324,11 @@ void admin_close(struct admin *a)
 		stop(a);
 	if (a->stop)
 		event_free(a->stop);
+	if (a->resume)
+		event_free(a->resume);
 	if (a->http)
 		evhttp_free(a->http);
+	gate_free(a->gate);
 	if (a->base)
 		event_base_free(a->base);
 	if (a->stop_fd >= 0)

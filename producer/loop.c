@@ -1,10 +1,11 @@
 #include "producer/loop.h"
 
 #include "common/clock.h"
+#include "common/gate.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/service.h"
-#include "producer/gate.h"
+#include "producer/meter.h"
 #include "producer/receipt.h"
 
 #include <errno.h>
@@ -129,6 +130,20 @@ static void make_intake(struct loop *l)
 	l->intake = intake_new(&intake);
 }
 
+static void on_refused(void *ctx, const char *reason)
+{
+	struct loop *l = ctx;
+
+	meter_refused(l->options.shared->meter, "none", reason);
+}
+
+static void on_full(void *ctx, unsigned connections)
+{
+	(void)ctx;
+	log_warn("no room for more connections: the slowest are closed",
+	    lf_int("connections", connections));
+}
+
 static void make_gate(struct loop *l)
 {
 	const struct loop_options *o = &l->options;
@@ -136,7 +151,9 @@ static void make_gate(struct loop *l)
 	    .base = l->base,
 	    .http = l->http,
 	    .listener = evhttp_bound_socket_get_listener(l->socket),
-	    .meter = o->shared->meter,
+	    .refused = on_refused,
+	    .full = on_full,
+	    .ctx = l,
 	    .max_body = o->max_body,
 	    .request_ms = o->request_ms,
 	    .max_connections = o->max_connections,

@@ -19,7 +19,7 @@
 #ifndef UMAVEZ_RECEIPT_H
 #define UMAVEZ_RECEIPT_H
 
-#include "producer/gate.h"
+#include "common/gate.h"
 #include "producer/intake.h"
 #include "producer/route.h"
 

@@ -1,6 +1,6 @@
 #include "producer/reply.h"
 
-#include "producer/problem.h"
+#include "common/problem.h"
 
 #include <event2/buffer.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A chunked body: in one piece or byte by byte, it is the same one, and ends at the same place. */
-#include "producer/chunked.h"
+#include "common/chunked.h"
 #include "common/memory.h"
 #include "tests/fuzz/fuzz.h"
 

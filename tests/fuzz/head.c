@@ -1,5 +1,5 @@
 /* The head of a request: what we let pass, libevent must read as we did. */
-#include "producer/head.h"
+#include "common/head.h"
 #include "common/memory.h"
 #include "tests/fuzz/fuzz.h"
 

@@ -4,10 +4,10 @@
 #ifndef UMAVEZ_GATE_PRIVATE_H
 #define UMAVEZ_GATE_PRIVATE_H
 
+#include "common/chunked.h"
 #include "common/clock.h"
-#include "producer/chunked.h"
-#include "producer/gate.h"
-#include "producer/head.h"
+#include "common/gate.h"
+#include "common/head.h"
 
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>

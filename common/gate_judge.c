@@ -1,9 +1,8 @@
 /* What the gate makes of the bytes of a request: wait for more, let them through, or refuse. */
+#include "common/gate_private.h"
+#include "common/head.h"
 #include "common/memory.h"
-#include "producer/gate_private.h"
-#include "producer/head.h"
-#include "producer/meter.h"
-#include "producer/problem.h"
+#include "common/problem.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -60,7 +59,7 @@ static void answer(struct connection *c, int status, const char *reason, const c
 	size_t len;
 	char *response = problem_response(status, detail, &len);
 
-	meter_refused(c->gate->options.meter, "none", reason);
+	c->gate->options.refused(c->gate->options.ctx, reason);
 	if (send(fd, response, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
 		shutdown(fd, SHUT_WR);
 	free(response);

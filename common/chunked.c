@@ -1,4 +1,4 @@
-#include "producer/chunked.h"
+#include "common/chunked.h"
 
 #include <string.h>
 

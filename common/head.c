@@ -1,4 +1,4 @@
-#include "producer/head.h"
+#include "common/head.h"
 
 #include <arpa/inet.h>
 #include <assert.h>

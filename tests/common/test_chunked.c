@@ -1,4 +1,4 @@
-#include "producer/chunked.h"
+#include "common/chunked.h"
 
 #include "tests/support/check.h"
 
@@ -140,5 +140,5 @@ int main(int argc, char **argv)
 	    {NULL, NULL},
 	};
 
-	return check_main("producer chunked", checks, argc, argv);
+	return check_main("common chunked", checks, argc, argv);
 }

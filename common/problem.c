@@ -1,4 +1,4 @@
-#include "producer/problem.h"
+#include "common/problem.h"
 
 #include "common/memory.h"
 

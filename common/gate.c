@@ -1,8 +1,7 @@
-#include "producer/gate.h"
+#include "common/gate.h"
 
-#include "common/log.h"
+#include "common/gate_private.h"
 #include "common/memory.h"
-#include "producer/gate_private.h"
 
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -10,7 +9,7 @@
 enum { SWEEP_MS = 100, IDLE_MS = 60000 };
 
 /* While there is no room for another client nobody may hold a connection for longer than this
- * without a whole request, or with an answer and nothing more to come. It is logged once in a
+ * without a whole request, or with an answer and nothing more to come. It is told once in a
  * while. */
 #define HURRY_US INT64_C(1000000)
 #define HURRY_LINGER_US INT64_C(200000)
@@ -105,8 +104,7 @@ static void tell_full(struct gate *g, int64_t now_us)
 	if (g->told_full_us != 0 && now_us - g->told_full_us < TELL_AGAIN_US)
 		return;
 	g->told_full_us = now_us;
-	log_warn("no room for more connections: the slowest are closed",
-	    lf_int("connections", g->count));
+	g->options.full(g->options.ctx, g->count);
 }
 
 static void on_sweep(evutil_socket_t fd, short what, void *arg)

@@ -1,4 +1,4 @@
-#include "producer/head.h"
+#include "common/head.h"
 
 #include "tests/support/check.h"
 #include "tests/support/files.h"
@@ -213,5 +213,5 @@ int main(int argc, char **argv)
 	    {NULL, NULL},
 	};
 
-	return check_main("producer head", checks, argc, argv);
+	return check_main("common head", checks, argc, argv);
 }
