@@ -329,8 +329,8 @@ size_t head_write(const struct head *h, const char *bytes, char *ret_text)
 	size_t used = 0;
 
 	assert(h->complete);
-	cut(&rest, '\n', &line);
-	cut(&line, ' ', &name);
+	if (!cut(&rest, '\n', &line) || !cut(&line, ' ', &name))
+		return 0; /* never: it was read */
 	append(ret_text, &used, name.s, name.len + 1);
 	if (h->path_len == 0 || bytes[h->path_at] != '/')
 		append(ret_text, &used, "/", 1);
@@ -338,8 +338,7 @@ size_t head_write(const struct head *h, const char *bytes, char *ret_text)
 	append(ret_text, &used, h->http_1_0 ? " HTTP/1.0\r\n" : " HTTP/1.1\r\n", 11);
 	while (cut(&rest, '\n', &line)) {
 		struct text value = line;
-		cut(&value, ':', &name);
-		if (!is_settled(name))
+		if (!cut(&value, ':', &name) || !is_settled(name))
 			append(ret_text, &used, line.s, line.len + 1);
 	}
 	return used;

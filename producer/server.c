@@ -150,7 +150,7 @@ int server_open(const struct config *config, const char *instance, const struct 
     struct metrics *metrics, struct server **ret_server, struct err *err)
 {
 	struct server *s = mem_zalloc(1, sizeof(*s));
-	unsigned clients;
+	unsigned clients = 0;
 	int *fds = NULL, rc = -1;
 
 	s->n_loops = thread_count(config);

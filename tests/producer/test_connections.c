@@ -5,7 +5,6 @@
 #include "tests/support/http.h"
 #include "tests/support/world.h"
 
-#include <netinet/in.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,18 +22,6 @@ static bool starts_with(const char *text, const char *start)
 	return strncmp(text, start, strlen(start)) == 0;
 }
 
-static int connect_to(const char *base_url)
-{
-	struct sockaddr_in address = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)strtol(strrchr(base_url, ':') + 1, NULL, 10)),
-	    .sin_addr = {htonl(INADDR_LOOPBACK)}};
-	int fd = socket(AF_INET, SOCK_STREAM, 0);
-
-	CHECK(fd >= 0);
-	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
-	return fd;
-}
-
 static void send_all(int fd, const char *text)
 {
 	size_t len = strlen(text);
@@ -46,7 +33,7 @@ static void send_all(int fd, const char *text)
 static void b28_the_answer_can_be_read_after_the_last_byte(void)
 {
 	static char bytes[5 << 20] = HEAD "Content-Length: 5242880\r\n\r\n";
-	int fd = connect_to(url);
+	int fd = http_connect(url);
 	size_t sent = 0;
 	char answer[1000] = "";
 
@@ -96,7 +83,7 @@ static void b31_two_posts_in_one_write(void)
 	char *second = deliver_request("evt_pipe_2", "sub_pipe", "");
 	char *third = deliver_request("evt_pipe_1", "sub_pipe", "");
 	char *all = text_format("%s%s%s", first, second, third), *answers;
-	int fd = connect_to(url);
+	int fd = http_connect(url);
 
 	send_all(fd, all);
 	answers = read_answers(fd, 3);
@@ -120,7 +107,7 @@ static void pipelined_bytes_in_any_pieces(void)
 	size_t len = strlen(all), from = strlen(first);
 
 	for (size_t cut = from - 2; cut < from + 60; cut += 7) {
-		int fd = connect_to(url);
+		int fd = http_connect(url);
 		char *answers;
 
 		CHECK(send(fd, all, cut, 0) == (ssize_t)cut);
@@ -143,7 +130,7 @@ static void pipelined_bytes_in_any_pieces(void)
 static void a_client_that_stops_sending_is_answered(void)
 {
 	char *request = deliver_request("evt_half", "sub_half", ""), *answer;
-	int fd = connect_to(url);
+	int fd = http_connect(url);
 
 	send_all(fd, request);
 	CHECK(shutdown(fd, SHUT_WR) == 0);
@@ -174,7 +161,7 @@ static void b31_clients_vanish_while_the_database_works(void)
 	locker = stage_lock(world, "sub_gone");
 	for (int i = 0; i < CLIENTS; i++) {
 		char id[32];
-		int fd = connect_to(proc_url(patient));
+		int fd = http_connect(proc_url(patient));
 
 		snprintf(id, sizeof(id), "evt_gone_%d", i);
 		char *request = deliver_request(id, i % 3 ? id : "sub_gone", "");
@@ -209,7 +196,7 @@ static void b28_slow_clients_block_nobody(void)
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
 	for (int i = 0; i < SLOW; i++) {
-		fds[i] = connect_to(url);
+		fds[i] = http_connect(url);
 		send_all(fds[i], "P");
 	}
 	for (int round = 0; now_ms() - started < 3500; round++) {

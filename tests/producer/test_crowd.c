@@ -144,7 +144,8 @@ static int open_files(pid_t pid)
 	DIR *files = opendir(path);
 	int n = 0;
 
-	CHECK(files != NULL);
+	if (!files)
+		die("cannot read %s", path);
 	while (readdir(files))
 		n++;
 	closedir(files);

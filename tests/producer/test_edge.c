@@ -225,7 +225,8 @@ struct bytes {
 static void add(struct bytes *b, const char *text, size_t len)
 {
 	b->at = realloc(b->at, b->len + len + 1);
-	CHECK(b->at != NULL);
+	if (!b->at)
+		die("out of memory");
 	memcpy(b->at + b->len, text, len);
 	b->len += len;
 	b->at[b->len] = '\0';
@@ -294,14 +295,11 @@ static struct bytes expand(const char *text, const char *id)
 
 static int connect_here(void)
 {
-	const struct sockaddr_in address = {.sin_family = AF_INET,
-	    .sin_port = htons((uint16_t)strtol(strrchr(url, ':') + 1, NULL, 10)),
-	    .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	const struct timeval patience = {5, 0};
 	const int on = 1;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = http_connect(url);
 
-	CHECK(fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(fd >= 0);
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	return fd;

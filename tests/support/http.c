@@ -185,8 +185,7 @@ void http_storm(
 	free(ids);
 }
 
-/* "http://host:port[/...]" */
-static int connect_to(const char *base_url)
+int http_connect(const char *base_url)
 {
 	struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL;
 	char host[128], port[16];
@@ -239,7 +238,7 @@ char *http_raw(
 	int64_t deadline = now_ms() + timeout_ms;
 	const char *next = bytes;
 	struct bytes got = {NULL, 0};
-	int fd = connect_to(base_url);
+	int fd = http_connect(base_url);
 	bool more = fd >= 0;
 
 	bytes_add(&got, "", 0);

@@ -27,6 +27,9 @@ void http_request(const char *method, const char *url, const char *const *header
 void http_storm(const char *url, const char *const *headers, const void *body, size_t len, int n,
     int *statuses);
 
+/* A connection to "http://host:port[/...]", or -1. */
+int http_connect(const char *base_url);
+
 /* Connect, write these bytes, read until the peer closes or timeout_ms. malloc'd answer. */
 char *http_raw(
     const char *base_url, const void *bytes, size_t len, int64_t timeout_ms, size_t *ret_len);
