@@ -288,8 +288,8 @@ static void b03_a_notification_waits_for_the_responder(void)
 	CHECK_STR(reason, "revoked");
 	free(body);
 	responder_close(r);
-	app_store_free(store);
 	setting_close(&s);
+	app_store_free(store);
 }
 
 static void b03_nobody_listens(void)
