@@ -112,9 +112,12 @@ static void check_before(void)
 
 static void check_refused(void)
 {
-	proc_restart(relay);
-	CHECK_INT(proc_wait(relay, WAIT_MS), 3);
-	CHECK(proc_log_has(relay, "umavez rebase"));
+	static const char *const args[] = {"--admin-listen", "127.0.0.1:0", NULL};
+	char *log = NULL;
+
+	CHECK_INT(world_run_all(world, "umavez-relay", args, NULL, NULL, &log), 3);
+	CHECK(strstr(log, "umavez rebase") != NULL);
+	free(log);
 	proc_restart(producer);
 	CHECK(proc_await_log(producer, "", WAIT_MS));
 	CHECK(world_await_int(world, 1, WAIT_MS,

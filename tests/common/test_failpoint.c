@@ -22,7 +22,7 @@ static void names(void)
 
 	while (failpoint_names[n])
 		n++;
-	CHECK_INT(n, 21);
+	CHECK_INT(n, 22);
 }
 
 #if UMAVEZ_FAILPOINTS
