@@ -172,6 +172,9 @@ static int count_lags(PGconn *intake, struct shard_status *shard, struct err *er
 		if (backlog_after(intake, shard->shard, c->cursor, &after, err) < 0)
 			return -1;
 		c->lag_entries = clamp(after - shard->unpublished, 0, shard->stream_length);
+		/* What stands behind the cursor is no message. */
+		if (c->lag_entries == 0)
+			c->lag_ms = 0;
 	}
 	return 0;
 }

@@ -27,15 +27,15 @@ static void take_entry(struct batch *b, const redisReply *entry)
 
 	if (event_from_entry(entry, &b->events[b->n], &why)) {
 		b->n++;
+		batch_pass_all(b);
 		return;
 	}
-	if (b->foreign++ > 0)
-		return;
-	b->foreign_at = b->last;
+	b->behind++;
+	b->foreign_at = b->end;
 	b->foreign_why = why;
 }
 
-int batch_from_reply(redisReply *reply, struct batch **ret_batch, struct err *err)
+int batch_from_reply(redisReply *reply, int64_t most, struct batch **ret_batch, struct err *err)
 {
 	struct batch *b = mem_zalloc(1, sizeof(*b));
 	const redisReply *entries = entries_of(reply);
@@ -48,13 +48,13 @@ int batch_from_reply(redisReply *reply, struct batch **ret_batch, struct err *er
 		goto done;
 	}
 	b->events = mem_zalloc(entries->elements, sizeof(*b->events));
-	for (size_t i = 0; i < entries->elements; i++) {
-		if (!event_entry_id(entries->element[i], &b->last)) {
+	for (size_t i = 0; i < entries->elements && b->n < (size_t)most; i++) {
+		if (!event_entry_id(entries->element[i], &b->end)) {
 			err_set(err, ERR_RETRY, "XREAD: an entry has no ID");
 			goto done;
 		}
 		if (i == 0)
-			b->first = b->last;
+			b->first = b->end;
 		take_entry(b, entries->element[i]);
 	}
 	*ret_batch = b;
@@ -73,6 +73,28 @@ void batch_free(struct batch *b)
 		freeReplyObject(b->reply);
 	free(b->events);
 	free(b);
+}
+
+void batch_pass_all(struct batch *b)
+{
+	b->last = b->end;
+	b->foreign += b->behind;
+	b->behind = 0;
+}
+
+size_t batch_foreign_after(const struct batch *b, struct stream_id id)
+{
+	const redisReply *entries = entries_of(b->reply);
+	size_t looked_at = b->n + b->foreign + b->behind, after = 0;
+	struct stream_id at;
+
+	for (size_t i = 0; i < looked_at; i++)
+		if (event_entry_id(entries->element[i], &at) && stream_id_compare(at, id) > 0)
+			after++;
+	for (size_t i = 0; i < b->n; i++)
+		if (stream_id_compare(b->events[i].stream_id, id) > 0)
+			after--;
+	return after;
 }
 
 bool batch_published_at(const struct event *event, int64_t *ret_wall_ms)

@@ -201,7 +201,7 @@ static int look_for_replay(
 {
 	struct batch *batch = NULL;
 
-	if (feed_read(f, (struct stream_id){tick, 0}, 1, 1, &batch, err) < 0)
+	if (feed_read(f, (struct stream_id){tick, 0}, 1, 0, 1, &batch, err) < 0)
 		return -1;
 	if (!batch)
 		*ret_seen = REPLAY_NOTHING;
@@ -226,7 +226,7 @@ int feed_look_at_stream(
 	return look_for_replay(f, replay->tick, &ret_standing->replay_seen, err);
 }
 
-int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t block_ms,
+int feed_read(struct feed *f, struct stream_id from, int64_t most, int64_t beside, int64_t block_ms,
     struct batch **ret_batch, struct err *err)
 {
 	char id[STREAM_ID_SIZE], count_text[24], block_text[24];
@@ -234,7 +234,7 @@ int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t bloc
 	    f->stream, stream_id_format(from, id)};
 	redisReply *reply = NULL;
 
-	snprintf(count_text, sizeof(count_text), "%" PRId64, count);
+	snprintf(count_text, sizeof(count_text), "%" PRId64, most + beside);
 	snprintf(block_text, sizeof(block_text), "%" PRId64, block_ms);
 	if (redis_argv(
 		f->redis, block_ms, sizeof(argv) / sizeof(argv[0]), argv, NULL, &reply, err) < 0)
@@ -244,7 +244,7 @@ int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t bloc
 		*ret_batch = NULL;
 		return 0;
 	}
-	return batch_from_reply(reply, ret_batch, err);
+	return batch_from_reply(reply, most, ret_batch, err);
 }
 
 int feed_make_group(struct feed *f, struct err *err)

@@ -38,9 +38,10 @@ int feed_look_at_group(struct feed *f, struct standing *ret_standing, struct err
 int feed_look_at_stream(struct feed *f, struct standing *ret_standing, struct stream_size *ret_size,
     struct err *err) warn_unused;
 
-/* Entries after `from`, at most count, waiting at most block_ms (at least 1) for the first one.
- * *ret_batch is NULL when there is none, else the caller's: batch_free(). */
-int feed_read(struct feed *f, struct stream_id from, int64_t count, int64_t block_ms,
+/* Entries after `from`, up to the most-th message, waiting at most block_ms (at least 1) for the
+ * first one.  beside: how many more entries to read, since as many are no messages.  *ret_batch is
+ * NULL when there is none, else the caller's: batch_free(). */
+int feed_read(struct feed *f, struct stream_id from, int64_t most, int64_t beside, int64_t block_ms,
     struct batch **ret_batch, struct err *err) warn_unused;
 
 /* From the beginning, never from `$`; one that exists already is success. */

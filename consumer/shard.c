@@ -28,6 +28,7 @@ static void disconnect_both(struct shard *s)
 	shard_unsettle(s);
 	s->bookmark_behind = false;
 	s->place = LAG_UNKNOWN;
+	s->ahead.n = 0;
 }
 
 static int work(struct shard *s, struct err *err)

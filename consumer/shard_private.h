@@ -25,6 +25,11 @@ struct shard {
 	/* Caches of what Redis and the database say, dropped with the connections. */
 	struct stream_id cursor;
 	int64_t place; /* of the cursor, as lag_place() gives it */
+	/* All entries from the cursor up to `end`, when last read: n, and no messages. */
+	struct {
+		size_t n;
+		struct stream_id end;
+	} ahead;
 	int64_t
 	    looked_us; /* when shard_settle() last found nothing to do; 0: look before reading */
 
@@ -36,8 +41,9 @@ struct shard {
 	int64_t failed;    /* dead letters, when last counted */
 	int64_t count_us;  /* when to count them again */
 	unsigned errors;   /* connections given up in a row */
-	struct pace error_pace, foreign_pace, await_pace, failure_pace;
-	uint64_t foreign; /* entries passed over since the last word about them */
+	struct pace error_pace, foreign_pace, limit_pace, await_pace, failure_pace;
+	struct stream_id counted; /* up to here, entries that are no messages are in the metric */
+	size_t foreign;           /* entries passed over since the last word about them */
 };
 
 /*
@@ -47,6 +53,10 @@ struct shard {
 int shard_settle(struct shard *s, bool *ret_ready, struct err *err) warn_unused;
 bool shard_settled(const struct shard *s);
 void shard_unsettle(struct shard *s);
+
+/* What comes next, to be passed as a whole. *ret_batch is NULL when there is nothing yet. */
+int shard_read(
+    struct shard *s, int64_t block_ms, struct batch **ret_batch, struct err *err) warn_unused;
 
 /* Read once and apply what came. After an error of a batch: wait as failure_next() says. */
 int shard_step(struct shard *s, struct err *err) warn_unused;

@@ -36,6 +36,19 @@ static int look(
 	return feed_look_at_stream(s->feed, ret, ret_size, err);
 }
 
+/* The place of the cursor, and how many entries come after it that may be messages. */
+static int64_t measure(struct shard *s, const struct stream_size *size)
+{
+	int64_t ahead = (int64_t)s->ahead.n, place;
+	struct stream_id reached = ahead > 0 ? s->ahead.end : s->cursor;
+
+	s->place = lag_place(size, s->cursor, s->place);
+	place = lag_place(size, reached, s->place == LAG_UNKNOWN ? LAG_UNKNOWN : s->place + ahead);
+	if (place != LAG_UNKNOWN)
+		s->place = place - ahead;
+	return lag_entries(size, reached, place);
+}
+
 static void adopt(struct shard *s, const struct standing *now, const struct stream_size *size)
 {
 	const struct counters *c = s->options->counters;
@@ -45,11 +58,14 @@ static void adopt(struct shard *s, const struct standing *now, const struct stre
 		failure_elsewhere(&s->failure);
 		s->place = LAG_UNKNOWN;
 		s->cursor = now->cursor;
+		s->ahead.n = 0;
+		s->counted = STREAM_ID_ZERO;
 	}
-	s->place = lag_place(size, s->cursor, s->place);
+	lag = measure(s, size);
+	/* Messages may have come in their place: the next read begins at the cursor again. */
+	s->ahead.n = 0;
 	s->bookmark_behind = stream_id_compare(now->bookmark, s->cursor) < 0;
 	s->looked_us = clock_mono_us();
-	lag = lag_entries(size, s->cursor, s->place);
 	metric_set(c->lag_entries[s->n], (double)lag);
 	if (lag == 0)
 		metric_set(c->lag_seconds[s->n], 0);
@@ -64,7 +80,7 @@ static int idle(struct shard *s, struct err *err)
 	metric_set(c->lag_entries[s->n], 0);
 	metric_set(c->lag_seconds[s->n], 0);
 	shard_get_on(s);
-	if (feed_read(s->feed, STREAM_ID_ZERO, 1, s->options->block_ms, &batch, err) < 0)
+	if (feed_read(s->feed, STREAM_ID_ZERO, 1, 0, s->options->block_ms, &batch, err) < 0)
 		return -1;
 	batch_free(batch);
 	return 0;

@@ -11,7 +11,6 @@
 #include "consumer/progress.h"
 
 #define BOOKMARK_INTERVAL_MS 100
-#define LOG_PACE_MS 60000
 
 int shard_bookmark(struct shard *s, struct err *err)
 {
@@ -82,24 +81,6 @@ static void count(
 		observe_end_to_end(c, batch);
 }
 
-static void tell_foreign(struct shard *s, const struct batch *batch)
-{
-	char id[STREAM_ID_SIZE];
-
-	s->foreign += batch->foreign;
-	if (s->foreign == 0 || !pace_due(&s->foreign_pace, clock_mono_us(), LOG_PACE_MS))
-		return;
-	if (batch->foreign > 0)
-		log_warn("passed over entries that are no messages", lf_int("shard", s->n),
-		    lf_int("count", (int64_t)s->foreign),
-		    lf_str("stream_id", stream_id_format(batch->foreign_at, id)),
-		    lf_str("reason", batch->foreign_why));
-	else
-		log_warn("passed over entries that are no messages", lf_int("shard", s->n),
-		    lf_int("count", (int64_t)s->foreign));
-	s->foreign = 0;
-}
-
 void shard_get_on(struct shard *s)
 {
 	if (s->errors > 0)
@@ -115,9 +96,9 @@ static void passed(struct shard *s, const struct batch *batch)
 	if (s->place != LAG_UNKNOWN)
 		s->place += (int64_t)(batch->n + batch->foreign);
 	s->bookmark_behind = true;
+	s->ahead.n = batch->behind;
+	s->ahead.end = batch->end;
 	failure_over(&s->failure, s->cursor);
-	metric_add(s->options->counters->malformed, (double)batch->foreign);
-	tell_foreign(s, batch);
 	shard_get_on(s);
 }
 
@@ -229,20 +210,21 @@ static int apply(struct shard *s, const struct batch *batch, struct err *err)
 
 int shard_step(struct shard *s, struct err *err)
 {
-	int64_t count_max = failure_alone(&s->failure) ? 1 : s->options->batch;
 	struct batch *batch = NULL;
 	int rc = -1;
 
 	if (s->bookmark_behind && bookmark_due_ms(s) == 0 && shard_bookmark(s, err) < 0)
 		goto done;
-	if (feed_read(s->feed, s->cursor, count_max, read_block_ms(s), &batch, err) < 0)
+	if (shard_read(s, read_block_ms(s), &batch, err) < 0)
 		goto done;
 	if (!batch) {
 		shard_get_on(s);
 		rc = 0;
 		goto done;
 	}
-	metric_set(s->options->counters->lag_seconds[s->n], age_seconds((int64_t)batch->first.ms));
+	if (batch->n > 0)
+		metric_set(s->options->counters->lag_seconds[s->n],
+		    age_seconds((int64_t)batch->events[0].stream_id.ms));
 	/* Durable: what was before. A restart reads the same entries from the cursor. */
 	if (FAILPOINT_ERR("consumer.after_read", err) < 0)
 		goto done;

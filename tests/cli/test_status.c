@@ -135,6 +135,10 @@ static void check_lag(void)
 	story_apply(world, "entitlements", 0, tick, rows[2]);
 	check_value("shards/0/consumers/entitlements/lag_entries", "0");
 	check_value("shards/0/consumers/entitlements/lag_seconds", "0.0");
+	/* Nobody waits for what is no message. */
+	story_foreign(world, 0);
+	check_value("shards/0/consumers/entitlements/lag_entries", "0");
+	check_value("shards/0/consumers/entitlements/lag_seconds", "0.0");
 	/* The slowest one counts for the shard. */
 	story_cursor(world, "mailer", 0);
 	check_value("shards/0/lag_entries", "3");

@@ -54,24 +54,63 @@ static redisReply *reply_of(const char *text)
 
 #define ROW(id) "id " id " source app_store type t subject s time 2026-01-01T00:00:00Z"
 
-static void foreign_entries_are_passed_over(void)
+static void check_id(struct stream_id id, const char *expected)
+{
+	char text[STREAM_ID_SIZE];
+
+	CHECK_STR(stream_id_format(id, text), expected);
+}
+
+#define MIXED                                                                                      \
+	"[key [[5-1 [" ROW("a") " data 1]] [5-2 [some thing]] [6-0 [" ROW(                         \
+	    "b") " data {]] [6-1 [" ROW("c") " data 2]] [7-9 [x y]] [7-10 [x y]]]]"
+
+static void foreign_entries_are_passed_with_what_follows(void)
 {
 	struct err err = ERR_INIT;
 	struct batch *b = NULL;
-	redisReply *reply =
-	    reply_of("[key [[5-1 [" ROW("a") " data 1]] [5-2 [some thing]] [6-0 [" ROW(
-		"b") " data {]] [6-1 [" ROW("c") " data 2]] [7-9 [x y]]]]");
 
-	CHECK_INT(batch_from_reply(reply, &b, &err), 0);
+	CHECK_INT(batch_from_reply(reply_of(MIXED), 10, &b, &err), 0);
 	CHECK_INT((int64_t)b->n, 2);
 	CHECK_STR(b->events[0].field[EVENT_ID].s, "a");
 	CHECK_STR(b->events[1].field[EVENT_ID].s, "c");
-	CHECK_INT((int64_t)b->foreign, 3);
-	CHECK_INT((int64_t)b->foreign_at.seq, 2);
+	CHECK_INT((int64_t)b->foreign, 2);
+	CHECK_INT((int64_t)b->behind, 2);
+	CHECK_INT((int64_t)b->foreign_at.seq, 10);
 	CHECK(b->foreign_why != NULL);
 	CHECK_INT((int64_t)b->first.ms, 5);
-	CHECK_INT((int64_t)b->last.ms, 7);
-	CHECK_INT((int64_t)b->last.seq, 9);
+	check_id(b->last, "6-1");
+	check_id(b->end, "7-10");
+	CHECK_INT((int64_t)batch_foreign_after(b, STREAM_ID_ZERO), 4);
+	CHECK_INT((int64_t)batch_foreign_after(b, (struct stream_id){5, 2}), 3);
+	CHECK_INT((int64_t)batch_foreign_after(b, (struct stream_id){6, 1}), 2);
+	CHECK_INT((int64_t)batch_foreign_after(b, b->end), 0);
+	batch_pass_all(b);
+	check_id(b->last, "7-10");
+	CHECK_INT((int64_t)b->foreign, 4);
+	CHECK_INT((int64_t)b->behind, 0);
+	batch_free(b);
+}
+
+static void a_batch_ends_at_its_last_message(void)
+{
+	struct err err = ERR_INIT;
+	struct batch *b = NULL;
+
+	CHECK_INT(batch_from_reply(reply_of(MIXED), 2, &b, &err), 0);
+	CHECK_INT((int64_t)b->n, 2);
+	CHECK_INT((int64_t)b->behind, 0);
+	check_id(b->end, "6-1");
+	batch_free(b);
+	CHECK_INT(batch_from_reply(reply_of(MIXED), 1, &b, &err), 0);
+	CHECK_INT((int64_t)b->n, 1);
+	CHECK_INT((int64_t)b->foreign, 0);
+	check_id(b->last, "5-1");
+	batch_free(b);
+	CHECK_INT(batch_from_reply(reply_of("[key [[7-9 [x y]]]]"), 1, &b, &err), 0);
+	CHECK_INT((int64_t)b->behind, 1);
+	check_id(b->last, "0-0");
+	check_id(b->end, "7-9");
 	batch_free(b);
 }
 
@@ -85,7 +124,7 @@ static void replies_of_another_form_are_errors(void)
 		struct err err = ERR_INIT;
 		struct batch *b = NULL;
 
-		CHECK(batch_from_reply(reply_of(rows[i]), &b, &err) < 0);
+		CHECK(batch_from_reply(reply_of(rows[i]), 2, &b, &err) < 0);
 		CHECK_INT(err.kind, ERR_RETRY);
 		CHECK(b == NULL);
 	}
@@ -153,7 +192,8 @@ static void a_republished_message_first_stood_elsewhere(void)
 }
 
 static const struct check checks[] = {
-    {"foreign entries are passed over", foreign_entries_are_passed_over},
+    {"foreign entries are passed with what follows", foreign_entries_are_passed_with_what_follows},
+    {"a batch ends at its last message", a_batch_ends_at_its_last_message},
     {"replies of another form are errors", replies_of_another_form_are_errors},
     {"receipt is in the data, or else the publication",
 	receipt_is_in_the_data_or_else_the_publication},

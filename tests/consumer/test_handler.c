@@ -107,13 +107,13 @@ static void metrics_tell(void)
 	stage_add_many(s, TICK, 1, 10);
 	stage_add(s, 0, TICK + 1, 3);
 	stage_redis(s, "XADD " STAGE_STREAM " %lld-1 a b", (long long)TICK + 2);
-	CHECK(stage_await_cursor(s, "1767225600002-1"));
-	CHECK(stage_await_bookmark(s, "1767225600002-1"));
+	CHECK(stage_await_cursor(s, "1767225600001-3"));
+	CHECK(stage_await_bookmark(s, "1767225600001-3"));
 	CHECK(stage_says(p, "/metrics",
 	    "umavez_messages_total{consumer=\"entitlements\",outcome=\"applied\"} 10\n"));
 	CHECK(stage_says(p, "/metrics",
 	    "umavez_messages_total{consumer=\"entitlements\",outcome=\"duplicate\"} 1\n"));
-	CHECK(stage_says(p, "/metrics",
+	CHECK(stage_await_says(p, "/metrics",
 	    "umavez_messages_total{consumer=\"entitlements\",outcome=\"malformed\"} 1\n"));
 	CHECK(stage_says(p, "/metrics", "umavez_leases_held 1\n"));
 	CHECK(stage_await_says(p, "/metrics", "umavez_lag_entries{shard=\"0\"} 0\n"));

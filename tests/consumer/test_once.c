@@ -266,24 +266,6 @@ static void b42_opposite_orders_do_not_deadlock(void)
 	stage_close(s);
 }
 
-/* 1 entry in 3 is no message of ours. */
-static void foreign_entries_are_passed_over(void)
-{
-	struct stage *s = stage_open(1);
-	struct proc *p = stage_consumer(s, NULL, NULL);
-
-	for (int n = 1; n <= 30; n++) {
-		stage_add(s, 0, TICK + n, n);
-		stage_redis(
-		    s, "XADD " STAGE_STREAM " %lld-9999 hello world", (long long)(TICK + n));
-	}
-	CHECK(stage_await_effects(s, 30));
-	CHECK(stage_await_cursor(s, "1767225600030-9999"));
-	stage_check_effects(s, 30);
-	CHECK(proc_await_log(p, "passed over entries", STAGE_MS));
-	stage_close(s);
-}
-
 static const struct check checks[] = {
     {"effects once", effects_once},
     {"killed after read", killed_after_read},
@@ -300,7 +282,6 @@ static const struct check checks[] = {
 	a_clean_end_leaves_the_bookmark_at_the_cursor},
     {"B42 duplicates in a batch", b42_duplicates_in_a_batch},
     {"B42 opposite orders do not deadlock", b42_opposite_orders_do_not_deadlock},
-    {"foreign entries are passed over", foreign_entries_are_passed_over},
     {NULL, NULL},
 };
 

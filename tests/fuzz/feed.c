@@ -17,8 +17,8 @@ static void read_on(struct feed *feed, struct err *err)
 {
 	struct batch *batch = NULL;
 
-	if (feed_read(feed, STREAM_ID_ZERO, 10, 1, &batch, err) == 0 && batch)
-		FUZZ_CHECK(batch->n + batch->foreign > 0);
+	if (feed_read(feed, STREAM_ID_ZERO, 10, 0, 1, &batch, err) == 0 && batch)
+		FUZZ_CHECK(batch->n + batch->foreign + batch->behind > 0);
 	batch_free(batch);
 }
 
