@@ -43,6 +43,8 @@ static int trim(struct shard *s, struct err *err)
 		log_debug("trimmed", lf_shard(s), lf_int("entries", removed));
 	status_trimmed(s->status, removed);
 	publisher_set_length(s->publisher, at->length - removed);
+	if (trim_is_done(s->trim))
+		publisher_acknowledged(s->publisher, at->own);
 	return 0;
 }
 

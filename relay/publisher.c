@@ -20,6 +20,7 @@ struct publisher {
 	struct batch *batches[2];
 	struct publish_from at;
 	int64_t promised; /* a tick, as publisher_promise() set it */
+	struct stream_id acknowledged;
 	int64_t sent_us;
 };
 
@@ -68,6 +69,18 @@ void publisher_promise(struct publisher *p, int64_t tick)
 	p->promised = tick;
 }
 
+void publisher_acknowledged(struct publisher *p, struct stream_id own)
+{
+	p->acknowledged = own;
+}
+
+bool publisher_is_full(const struct publisher *p)
+{
+	return p->at.length > p->config->stream_max_length &&
+	       p->at.expected.ms >= (uint64_t)p->promised &&
+	       stream_id_compare(p->acknowledged, p->at.own) != 0;
+}
+
 static int send_batch(struct publisher *p, const struct batch *batch, struct err *err)
 {
 	/* Durable: the tick, and a part of its entries in Redis.  A restart finds the last of them
@@ -113,18 +126,12 @@ static enum publish_end nothing_to_send(const struct publisher *p)
 	return outbox_obstacle(p->outbox) ? PUBLISH_TOO_LARGE : PUBLISH_DONE;
 }
 
-static bool is_full(const struct publisher *p)
-{
-	return p->at.length > p->config->stream_max_length &&
-	       p->at.expected.ms >= (uint64_t)p->promised;
-}
-
 static bool may_send(const struct publisher *p, const struct batch *next, const struct lease *lease,
     int64_t until_us, enum publish_end *ret_end)
 {
 	if (batch_rows(next) == 0)
 		*ret_end = nothing_to_send(p);
-	else if (is_full(p))
+	else if (publisher_is_full(p))
 		*ret_end = PUBLISH_FULL;
 	else if (lease_lost(lease) || clock_mono_us() >= until_us)
 		*ret_end = PUBLISH_STOPPED;

@@ -56,4 +56,11 @@ void publisher_set_length(struct publisher *p, int64_t length);
  */
 void publisher_promise(struct publisher *p, int64_t tick);
 
+/*
+ * Every group has acknowledged this entry of ours.  While it is the newest, the stream is not full,
+ * however long it is: consumers pass what others have added with the next message.
+ */
+void publisher_acknowledged(struct publisher *p, struct stream_id own);
+bool publisher_is_full(const struct publisher *p);
+
 #endif

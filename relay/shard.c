@@ -48,7 +48,7 @@ static int wait_for_room(struct shard *s, struct err *err)
 
 	if (chore_trim(s, err) < 0)
 		return -1;
-	if (publisher_at(s->publisher)->length <= s->config->stream_max_length)
+	if (!publisher_is_full(s->publisher))
 		return 0;
 	snprintf(why, sizeof(why),
 	    "the stream has %" PRId64 " entries, --stream-max-length is %" PRId64 ": %s",

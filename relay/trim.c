@@ -16,6 +16,7 @@
 
 struct trim {
 	struct script groups, trim;
+	bool is_done;
 	char obstacle[OBSTACLE_SIZE];
 	char logged[OBSTACLE_SIZE];
 };
@@ -49,6 +50,11 @@ void trim_free(struct trim *t)
 	script_done(&t->groups);
 	script_done(&t->trim);
 	free(t);
+}
+
+bool trim_is_done(const struct trim *t)
+{
+	return t->is_done;
 }
 
 const char *trim_obstacle(const struct trim *t)
@@ -174,7 +180,8 @@ static const struct group *find_group(const struct groups *g, const char *name)
 
 /* What forbids to trim at all, or, when nothing does, who holds back the most. True: nothing does.
  */
-static bool judge(struct trim *t, const struct groups *g, const PGresult *registered)
+static bool judge(
+    struct trim *t, const struct groups *g, const PGresult *registered, struct stream_id own)
 {
 	const struct group *last = NULL;
 
@@ -197,6 +204,7 @@ static bool judge(struct trim *t, const struct groups *g, const PGresult *regist
 		return false;
 	}
 	snprintf(t->obstacle, sizeof(t->obstacle), "group %s holds it back", last->name);
+	t->is_done = stream_id_compare(last->acknowledged, own) == 0;
 	return true;
 }
 
@@ -248,7 +256,7 @@ static int trim_groups(struct trim *t, struct db *db, struct stream *stream, con
 	log_new(stream, registered);
 	if (store_acknowledged(db, g, err) < 0)
 		goto done;
-	if (!judge(t, g, registered)) {
+	if (!judge(t, g, registered, own)) {
 		log_obstacle(t, stream, PQntuples(registered) > 0 ? LOG_WARN : LOG_INFO);
 		rc = 0;
 		goto done;
@@ -272,6 +280,7 @@ int trim_run(struct trim *t, struct db *db, struct stream *stream, struct stream
 	int rc = -1;
 
 	*ret_removed = 0;
+	t->is_done = false;
 	if (read_groups(t, stream, own, &g, err) < 0)
 		goto done;
 	nameless = unstorable(&g);

@@ -13,6 +13,7 @@
 #include "relay/db.h"
 #include "relay/stream.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct trim;
@@ -23,6 +24,9 @@ void trim_free(struct trim *t); /* NULL is fine */
 /* own: the newest entry of ours, which stays. *ret_removed: how many entries went. */
 int trim_run(struct trim *t, struct db *db, struct stream *stream, struct stream_id own,
     int64_t *ret_removed, struct err *err) warn_unused;
+
+/* Every group had acknowledged `own` at the last trim_run(): what is left, others have added. */
+bool trim_is_done(const struct trim *t);
 
 /* What keeps the last trim_run() from removing more, for people. */
 const char *trim_obstacle(const struct trim *t);

@@ -66,6 +66,37 @@ static void pauses_at_the_limit(void)
 	world_close(w);
 }
 
+/* A consumer that waits in front of others' entries passes them with the next message only. */
+static void not_full_of_what_others_added(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w,
+	    (const char *const[]){"--stream-max-length", "20", "--append-batch", "5", NULL}, NULL);
+
+	stack_emit(w, "a", 5);
+	CHECK(stack_await_length(w, 5));
+	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	CHECK_INT(stack_read_group(w, "g", 5, 5), 5);
+	CHECK(stack_await_length(w, 1));
+	for (int i = 0; i < 40; i++)
+		stack_redis(w, "XADD " STREAM " * some thing");
+	stack_emit(w, "b", 1);
+	CHECK(stack_await_length(w, 42));
+	/* Now one of ours waits. */
+	stack_emit(w, "c", 5);
+	CHECK(proc_await_log(relay, "group g holds it back", WAIT_MS));
+	CHECK_INT(stack_length(w), 42);
+
+	int64_t n = 0;
+	while (n < 46) {
+		n += stack_read_group(w, "g", 50, 50);
+		sleep_ms(20);
+	}
+	CHECK(stack_await_length(w, 1));
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	world_close(w);
+}
+
 /* Nothing is skipped, and nothing behind it is published; what is before it is. */
 static void too_large_an_event(void)
 {
@@ -109,6 +140,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"an empty stream is filled from the acknowledged", filled_from_the_acknowledged},
+	    {"not full of what others added", not_full_of_what_others_added},
 	    {"B43 pauses at the limit, and resumes alone", pauses_at_the_limit},
 	    {"B35 too large an event stops its shard, visibly", too_large_an_event},
 	    {"large events", large_events},
