@@ -309,11 +309,9 @@ static void lose_redis(struct model *m)
 static void apply_next(struct model *m)
 {
 	for (int i = m->redis.first; i < m->redis.n; i++) {
-		if (stream_id_compare(m->position[i], m->cursor) <= 0)
+		if (stream_id_compare(m->position[i], m->cursor) <= 0 || m->position[i].seq == 0)
 			continue;
 		m->cursor = m->position[i];
-		if (m->cursor.seq == 0)
-			return;
 		CHECK(applied_up_to(m, m->cursor.seq - 1));
 		m->applied[m->cursor.seq] = true;
 		return;
@@ -422,12 +420,19 @@ static void step(struct model *m)
 	}
 }
 
+static bool all_read(const struct model *m)
+{
+	for (int i = m->redis.first; i < m->redis.n; i++)
+		if (m->position[i].seq > 0 && stream_id_compare(m->position[i], m->cursor) > 0)
+			return false;
+	return true;
+}
+
 static bool at_rest(const struct model *m)
 {
 	struct standing now = look(m);
 
-	return m->redis.n == m->total && position_next(&now).action == POSITION_READ &&
-	       stream_id_compare(now.cursor, now.stream_end) == 0;
+	return m->redis.n == m->total && position_next(&now).action == POSITION_READ && all_read(m);
 }
 
 static void run_model(struct model *m)
