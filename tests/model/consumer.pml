@@ -43,6 +43,13 @@ mtype:replay_seen = { NOTHING, ROW, OTHER };
 mtype:consumer_step = { LOOK_GROUP, LOOK_REPLAY, LOOK_CURSOR, LOOK_STREAM, FOLLOW, WAIT,
 	RESTART_CURSOR, READING, APPLY, APPLY_APART };
 
+/* What there is to read: messages, and what stands before them. */
+#ifdef PASS_FOREIGN
+#define NEWS last_id
+#else
+#define NEWS newest
+#endif
+
 #define CONNECTED (session == effects_server)
 
 inline look_again()
@@ -123,9 +130,8 @@ inline apply_messages()
 {
 	for (b : 0 .. n - 1) {
 		if
-		:: batch[b] == 0 /* no message */
 #ifndef NO_INBOX_KEY
-		:: batch[b] && (inbox & BIT(batch[b]))
+		:: inbox & BIT(batch[b])
 #endif
 		:: else ->
 			inbox = inbox | BIT(batch[b]);
@@ -232,14 +238,19 @@ end_idle:
 	:: d_step { phase == READING && (WOULD_FIND != READ_ON || cursor != at) -> look_again() }
 	:: d_step { phase == READING && behind -> set_bookmark(at); behind = false }
 	:: d_step {
-		phase == READING && last_id > at && entries -> /* feed_read() */
+		phase == READING && NEWS > at && entries -> /* shard_read() */
 		find_behind(at, b);
 		do
 		:: n == CONSUMER_BATCH || b == entries -> break
 		:: else ->
-			batch[n] = entry_row[b];
-			upto = entry_id[b];
-			n++;
+			if
+			:: entry_row[b] -> batch[n] = entry_row[b]; upto = entry_id[b]; n++
+#ifdef PASS_FOREIGN
+			:: else -> upto = entry_id[b]
+#else
+			:: else
+#endif
+			fi;
 			b++
 		od;
 		printf("consumer %d: read from %d-%d up to %d-%d\n", _pid, AT(at), AT(upto));

@@ -29,9 +29,9 @@ proctype faults()
 	do
 	:: over = true; break
 #if LOSSES
-	:: losses && entries > 1 ->
-		losses--;
-		atomic {
+	:: atomic {
+			losses && entries > 1 ->
+			losses--;
 			lost = 1;
 			do
 			:: lost < entries - 1 -> lost++

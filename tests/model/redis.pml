@@ -6,6 +6,7 @@ byte entry_id[MAX_ENTRIES];
 byte entry_row[MAX_ENTRIES]; /* the message; 0: none of ours */
 byte entries;
 byte last_id; /* last-generated-id */
+byte newest;  /* the last message among the entries; 0: there is none */
 bit has_group;
 byte bookmark; /* the group's last-delivered-id */
 byte asked;    /* ask:<consumer>, as the cursor + 1; 0: none */
@@ -28,6 +29,7 @@ inline xadd(id, of_row)
 	entry_row[entries] = of_row;
 	entries++;
 	last_id = id;
+	newest = (of_row -> id : newest);
 	printf("stream: + %d-%d, row %d\n", AT(id), of_row)
 }
 
@@ -41,6 +43,16 @@ inline find_behind(position, ret)
 	od
 }
 
+inline find_newest()
+{
+	e = entries;
+	do
+	:: e && entry_row[e - 1] == 0 -> e--
+	:: else -> break
+	od;
+	newest = (e -> entry_id[e - 1] : 0)
+}
+
 inline drop_first(n)
 {
 	for (e : 0 .. MAX_ENTRIES - 1) {
@@ -51,14 +63,16 @@ inline drop_first(n)
 		:: else -> entry_id[e] = 0; entry_row[e] = 0
 		fi
 	}
-	entries = entries - n
+	entries = entries - n;
+	find_newest()
 }
 
 inline drop_last()
 {
 	entries--;
 	entry_id[entries] = 0;
-	entry_row[entries] = 0
+	entry_row[entries] = 0;
+	find_newest()
 }
 
 /* XTRIM MINID = keep, of relay/trim.lua. */

@@ -64,11 +64,11 @@ inline check_end()
 	/* P9, P10: every committed row is applied, and nothing else. */
 	assert(applied == committed);
 	assert(inbox == committed);
-	/* P5, P7: all is published.  (What is empty was applied and trimmed.) */
+	/* P5, P7: all is published.  (Where no message is, all were applied and trimmed.) */
 	find_own(last_id, found);
 	e = found;
 	first_after(e, found);
-	assert(found == 0 || entries == 0);
+	assert(found == 0 || newest == 0);
 #ifndef TRIMMING
 	/* The stream is the image of the outbox: once, where no repair may tell it twice. */
 	m = 0;
