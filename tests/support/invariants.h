@@ -23,7 +23,8 @@ enum invariants {
 	INVARIANTS_HANDLER = 64, /* tables of the default handler, which is not the one that ran */
 };
 
-/* Wait until every outbox row has an inbox row of every consumer. False, and logs, otherwise. */
+/* Wait until every outbox row has an inbox row of the default consumer, which may not have begun
+ * yet, and of every other one that has a cursor. False, and logs, otherwise. */
 bool invariants_await(struct world *w, int64_t timeout_ms);
 
 /* How many invariants do not hold; each is printed to stderr with examples. Looks at the streams

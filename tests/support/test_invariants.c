@@ -94,6 +94,7 @@ static const struct {
     {"stream_order", "UPDATE witness.entry SET place = -place"},
     {"stream_subject", "UPDATE witness.entry SET place = -place"},
     {"effects_lost", "DELETE FROM effects.inbox WHERE message_id = 'n4'"},
+    {"effects_lost", "DELETE FROM effects.inbox; DELETE FROM effects.cursor"},
     {"effects_place", "UPDATE effects.inbox SET stream_id = '1-0' WHERE message_id = 'n4'"},
     {"effects_place", "DELETE FROM intake.outbox WHERE message_id = 'n4'"},
     {"effects_order", "UPDATE effects.inbox SET stream_id = '0-1' WHERE message_id = 'n2'"},

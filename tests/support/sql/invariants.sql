@@ -117,10 +117,10 @@ COMMENT ON VIEW witness.stream_subject IS 'P5: rows of one purchase are publishe
 CREATE VIEW witness.effects_lost AS
 SELECT format('%s: outbox %s, %s %s, shard %s', c.consumer, o.id, o.source, o.message_id, o.shard) AS what
 FROM intake.outbox AS o
-CROSS JOIN (SELECT DISTINCT consumer FROM effects.cursor) AS c
+CROSS JOIN (SELECT 'entitlements' AS consumer UNION SELECT consumer FROM effects.cursor) AS c
 LEFT JOIN effects.inbox AS i USING (consumer, source, message_id)
 WHERE i.consumer IS NULL;
-COMMENT ON VIEW witness.effects_lost IS 'P9: every message is applied';
+COMMENT ON VIEW witness.effects_lost IS 'P9: every message is applied, by the default consumer whether it has a cursor yet or not, and by all others';
 
 CREATE VIEW witness.effects_place AS
 SELECT format('%s: %s %s at %s of shard %s', i.consumer, i.source, i.message_id, i.stream_id, i.shard) AS what
