@@ -86,6 +86,16 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 	return -1;
 }
 
+void pg_allow_silence(PGconn *conn, int64_t ms)
+{
+	pg_io_limit(conn, ms);
+}
+
+bool pg_was_silent(const PGconn *conn)
+{
+	return pg_io_gave_up(conn) != NULL;
+}
+
 int pg_error_at_start(struct err *err)
 {
 	if (strcmp(err->sqlstate, "42501") != 0)

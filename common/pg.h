@@ -82,6 +82,11 @@ int pg_error_at_start(struct err *err);
 int pg_run(PGconn *conn, const char *sql, int n_params, const char *const *params,
     PGresult **ret_res, struct err *err) warn_unused;
 
+/* From here on, another limit for such waits: on the answer to a statement, or on one row of it. */
+void pg_allow_silence(PGconn *conn, int64_t ms);
+/* A wait was given up, for that or because of stop_fd; the connection is of no use any more. */
+bool pg_was_silent(const PGconn *conn);
+
 /* The same with parameters as PQexecParams() takes them; borrowed for the call. */
 struct pg_params {
 	int n;

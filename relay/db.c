@@ -13,15 +13,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A statement of the relay takes milliseconds; reading a tick of millions of rows takes minutes, of
- * which the first row is the slowest. */
-#define STATEMENT_MS 300000
+/* Reading a tick of millions of rows to its end takes minutes. */
+#define STATEMENT_MS DB_SILENCE_MAX_MS
 #define LOCK_MS 10000
 #define CONNECT_MS 5000
 
 struct db {
 	const char *url;
 	PGconn *conn; /* NULL: dropped, to be opened again when it is needed */
+	int64_t silence_ms;
 	unsigned shard;
 };
 
@@ -89,8 +89,8 @@ done:
 	return rc;
 }
 
-static int connect(
-    const char *url, const char *name, PGconn **ret_conn, unsigned *ret_shards, struct err *err)
+static int connect(const char *url, const char *name, int64_t silence_ms, PGconn **ret_conn,
+    unsigned *ret_shards, struct err *err)
 {
 	struct pg_session session = {.application_name = name,
 	    .statement_timeout = STATEMENT_MS,
@@ -103,6 +103,7 @@ static int connect(
 
 	if (pg_connect(url, &session, &conn, err) < 0)
 		goto done;
+	pg_allow_silence(conn, silence_ms);
 	if (pg_check_schema(conn, "intake", err) < 0)
 		goto done;
 	if (check_cluster(conn, ret_shards, err) < 0)
@@ -119,7 +120,7 @@ int db_shards(const char *url, unsigned *ret_shards, struct err *err)
 {
 	PGconn *conn = NULL;
 
-	if (connect(url, "umavez-relay", &conn, ret_shards, err) < 0)
+	if (connect(url, "umavez-relay", DB_SILENCE_MIN_MS, &conn, ret_shards, err) < 0)
 		return -1;
 	PQfinish(conn);
 	return 0;
@@ -147,7 +148,7 @@ static int need_session(struct db *db, struct err *err)
 	if (db->conn)
 		return 0;
 	snprintf(name, sizeof(name), "umavez-relay/%u", db->shard);
-	if (connect(db->url, name, &conn, &shards, err) < 0)
+	if (connect(db->url, name, db->silence_ms, &conn, &shards, err) < 0)
 		goto done;
 	if (pg_exec(conn, session_settings, err) < 0 || prepare(conn, err) < 0)
 		goto done;
@@ -161,13 +162,15 @@ done:
 	return rc;
 }
 
-int db_open(const char *url, unsigned shard, struct db **ret_db, struct err *err)
+int db_open(
+    const char *url, unsigned shard, int64_t silence_ms, struct db **ret_db, struct err *err)
 {
 	struct db *db = mem_zalloc(1, sizeof(*db));
 	int rc = -1;
 
 	db->url = url;
 	db->shard = shard;
+	db->silence_ms = silence_ms;
 	if (need_session(db, err) < 0)
 		goto done;
 	*ret_db = db;
@@ -184,6 +187,18 @@ void db_close(struct db *db)
 		return;
 	PQfinish(db->conn);
 	free(db);
+}
+
+void db_allow_silence(struct db *db, int64_t ms)
+{
+	db->silence_ms = ms;
+	if (db->conn)
+		pg_allow_silence(db->conn, ms);
+}
+
+bool db_was_silent(const struct db *db)
+{
+	return db->conn && pg_was_silent(db->conn);
 }
 
 static void arg(struct db_args *args, const char *value, int len, int format)

@@ -32,10 +32,24 @@ enum db_statement {
 	DB_STATEMENTS
 };
 
+/*
+ * How long the server may say nothing, in ms, before the session counts as dead: something on the
+ * way may still acknowledge what nobody reads any longer.  The least is beyond the lock timeout,
+ * and long for every statement but those that look at all rows of a tick, which sort them before
+ * they give the first one; the most is what the server allows any.
+ */
+#define DB_SILENCE_MIN_MS 12000
+#define DB_SILENCE_MAX_MS 300000
+
 /* Connect, refuse another schema or cluster (ERR_MISMATCH), prepare, listen for wake-ups. url is
- * borrowed until db_close().  Whatever waits for the server ends when the service is stopping. */
-int db_open(const char *url, unsigned shard, struct db **ret_db, struct err *err) warn_unused;
+ * borrowed until db_close().  Whatever waits for the server ends when the service is stopping, or
+ * has waited silence_ms for the answer to a statement or a row of it (ERR_RETRY). */
+int db_open(const char *url, unsigned shard, int64_t silence_ms, struct db **ret_db,
+    struct err *err) warn_unused;
 void db_close(struct db *db); /* NULL is fine */
+void db_allow_silence(struct db *db, int64_t ms);
+/* The last error was that the server said nothing for so long. */
+bool db_was_silent(const struct db *db);
 
 /* The number of shards of this deployment, after the same checks. */
 int db_shards(const char *url, unsigned *ret_shards, struct err *err) warn_unused;

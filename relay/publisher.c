@@ -166,7 +166,9 @@ int publisher_run(struct publisher *p, const struct lease *lease, int64_t until_
 			*ret_end = PUBLISH_MOVED;
 			break;
 		}
-		if (!may_send(p, next, lease, until_us, ret_end))
+		/* The first batch is sent however long it took to read: given up, it would be read
+		 * for as long again, and again. */
+		if (!may_send(p, next, lease, flying ? until_us : INT64_MAX, ret_end))
 			break;
 		if (send_batch(p, next, err) < 0)
 			return -1;

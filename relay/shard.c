@@ -58,6 +58,16 @@ static int wait_for_room(struct shard *s, struct err *err)
 	return 0;
 }
 
+/*
+ * A session that is silent for too long may be dead, or busy with a tick of millions of rows.  So
+ * each time it was, the next one may be silent for twice as long, until all is published.
+ */
+static void allow_silence(struct shard *s, int64_t ms)
+{
+	s->silence_ms = ms < DB_SILENCE_MAX_MS ? ms : DB_SILENCE_MAX_MS;
+	db_allow_silence(s->db, s->silence_ms);
+}
+
 static int publish(struct shard *s, struct err *err)
 {
 	enum publish_end end;
@@ -70,6 +80,8 @@ static int publish(struct shard *s, struct err *err)
 		return -1;
 	status_length(s->status, publisher_at(s->publisher)->length);
 	s->drained = end == PUBLISH_DONE;
+	if (s->drained)
+		allow_silence(s, DB_SILENCE_MIN_MS);
 	switch (end) {
 	case PUBLISH_MOVED:
 		s->placed = false;
@@ -140,7 +152,7 @@ static int open_session(struct shard *s, struct err *err)
 {
 	const struct config *c = s->config;
 
-	if (db_open(c->database_url, s->number, &s->db, err) < 0)
+	if (db_open(c->database_url, s->number, s->silence_ms, &s->db, err) < 0)
 		return err_wrap(err, "PostgreSQL");
 	status_connected(s->status, true, false);
 	if (stream_open(c->redis_url, c->name_space, s->number, c->instance, &s->stream, err) < 0)
@@ -169,6 +181,8 @@ static int run_session(struct shard *s, struct err *err)
 
 	while (rc == 0 && !lease_lost(s->lease))
 		rc = run_once(s, err);
+	if (s->db && db_was_silent(s->db))
+		allow_silence(s, 2 * s->silence_ms);
 	close_session(s);
 	return rc;
 }
@@ -206,7 +220,10 @@ static void run_sessions(struct shard *s)
 void shard_run(struct lease *lease, void *ctx)
 {
 	const struct shard_context *context = ctx;
-	struct shard s = {.config = context->config, .lease = lease, .number = lease_shard(lease)};
+	struct shard s = {.config = context->config,
+	    .lease = lease,
+	    .number = lease_shard(lease),
+	    .silence_ms = DB_SILENCE_MIN_MS};
 
 	rng_seed_random(&s.rng);
 	s.status = status_shard(context->status, s.number);

@@ -29,6 +29,7 @@ struct shard {
 
 	/* Kept over sessions. */
 	struct stream_id known; /* where the stream was last known to end */
+	int64_t silence_ms;     /* how long PostgreSQL may say nothing */
 	int64_t trim_due_us, floor_due_us;
 	struct trim *trim;
 	struct replay *replay;

@@ -15,6 +15,8 @@
 /* A command to Redis may take 10 s, a round of the lease less; the rest is for a busy machine. */
 #define NOTICE_MS 25000
 #define RECOVER_MS 30000
+/* A worker's statement may go unanswered for 12 s. */
+#define SILENT_MS 20000
 /* --drain-timeout, and a moment. */
 #define LEAVE_MS 15000
 
@@ -135,7 +137,7 @@ static void redis_is_silent(void)
 }
 
 /* Connections that look alive, and on which nothing will ever come: a service must leave them.
- * Relays and consumers allow a statement in PostgreSQL minutes, so theirs are not among them. */
+ * Consumers allow a handler a minute, so those to their database are not among them. */
 static void connections_are_forgotten(void)
 {
 	struct scene s;
@@ -144,11 +146,43 @@ static void connections_are_forgotten(void)
 	CHECK(world_await_int(
 	    s.stack.world, 1, STACK_WAIT_MS, "SELECT least(count(*), 1) FROM witness.effect"));
 	proxy_forget(s.pg[PRODUCER]);
+	proxy_forget(s.pg[RELAY]);
 	proxy_forget(s.redis[RELAY]);
 	proxy_forget(s.redis[CONSUMER]);
 	CHECK(load_wait(s.load, RECOVER_MS));
 	CHECK(invariants_await(s.stack.world, RECOVER_MS));
 	finish(&s);
+}
+
+/* The sessions of the shards' workers only: the leases are kept, on another one, and nobody else
+ * may take over. */
+static void workers_are_forgotten(void)
+{
+	static const char *const lease[] = {"--lease", "15s", NULL};
+	struct proxy *proxy;
+	int64_t since_ms;
+	struct stack s;
+	struct load *l;
+
+	stack_open(&s);
+	stack_keep_streams(&s);
+	s.producer = stack_producer(&s, NULL, NULL);
+	s.consumer = stack_consumer(&s, NULL, NULL);
+	proxy = world_pg_proxy(s.world);
+	world_via(s.world, proxy, NULL);
+	s.relay = stack_relay(&s, lease, NULL);
+	l = stack_load(&s, check_seed(), stack_scaled(100), 40);
+	CHECK(world_await_int(
+	    s.world, 1, STACK_WAIT_MS, "SELECT least(count(*), 1) FROM witness.effect"));
+	CHECK_INT(proxy_forget_client(proxy, "umavez-relay/"), 4);
+	since_ms = now_ms();
+	CHECK(load_wait(l, STACK_WAIT_MS));
+	CHECK(invariants_await(s.world, STACK_WAIT_MS));
+	printf("\n    all applied %lld ms after that", (long long)(now_ms() - since_ms));
+	CHECK(now_ms() - since_ms < SILENT_MS);
+	CHECK(!proc_log_has(s.relay, "lease expired"));
+	stack_finish(&s, l, 0);
+	stack_close(&s);
 }
 
 /* Nobody gives up: all is done, later. */
@@ -201,6 +235,7 @@ int main(int argc, char **argv)
 	    {"B51 PostgreSQL is silent", postgresql_is_silent},
 	    {"B51 Redis is silent", redis_is_silent},
 	    {"B51 connections are forgotten", connections_are_forgotten},
+	    {"B51 the workers' connections are forgotten", workers_are_forgotten},
 	    {"B51 everything is slow", everything_is_slow},
 	    {"B51 told to end in silence", told_to_end_in_silence},
 	    {NULL, NULL},

@@ -25,7 +25,7 @@ struct bench {
 static void setup(struct bench *b)
 {
 	*b = (struct bench){.w = world_open(1), .last = 1, .err = ERR_INIT};
-	CHECK_INT(db_open(world_relay_url(b->w), 0, &b->db, &b->err), 0);
+	CHECK_INT(db_open(world_relay_url(b->w), 0, DB_SILENCE_MIN_MS, &b->db, &b->err), 0);
 }
 
 static void teardown(struct bench *b)

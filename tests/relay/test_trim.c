@@ -205,7 +205,7 @@ static void acknowledged_ends_at_our_newest(void)
 	stack_redis(w, "XADD " STREAM " 9-0 a b");
 	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 2, 2), 2);
-	CHECK_INT(db_open(world_relay_url(w), 0, &db, &err), 0);
+	CHECK_INT(db_open(world_relay_url(w), 0, DB_SILENCE_MIN_MS, &db, &err), 0);
 	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
 	CHECK_INT(trim_run(trim, db, stream, own, &removed, &err), 0);
 	CHECK_INT(world_int(w, "SELECT acknowledged_tick FROM intake.stream_group"), 5);

@@ -151,6 +151,22 @@ void proxy_forget(struct proxy *p)
 	pthread_mutex_unlock(&p->lock);
 }
 
+int proxy_forget_client(struct proxy *p, const char *name)
+{
+	int n = 0;
+
+	pthread_mutex_lock(&p->lock);
+	for (struct link *l = p->links; l != NULL; l = l->next) {
+		if (l->dead || l->forgotten ||
+		    memmem(l->hello, l->hello_len, name, strlen(name)) == NULL)
+			continue;
+		l->forgotten = true;
+		n++;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return n;
+}
+
 void proxy_delay(struct proxy *p, int64_t ms)
 {
 	pthread_mutex_lock(&p->lock);

@@ -44,6 +44,10 @@ void proxy_hold(struct proxy *p, unsigned ways);
 /* The links that there are go silent for good, as when a firewall has forgotten them. */
 void proxy_forget(struct proxy *p);
 
+/* The same for those whose client named itself so, or began so: PostgreSQL's application name,
+ * which is in the first packet. Gives their number. */
+int proxy_forget_client(struct proxy *p, const char *name);
+
 /* What is read at once goes on this much later. 0: at once. */
 void proxy_delay(struct proxy *p, int64_t ms);
 

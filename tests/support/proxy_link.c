@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -75,16 +76,26 @@ static size_t judge_answers(struct pump *pump, bool *ret_cut)
 	return released;
 }
 
+static void note_hello(struct link *l, const char *bytes, size_t len)
+{
+	if (l->hello_len > 0)
+		return;
+	l->hello_len = len < sizeof(l->hello) ? len : sizeof(l->hello);
+	memcpy(l->hello, bytes, l->hello_len);
+}
+
 static size_t judge(struct pump *pump, const char *bytes, size_t len, bool *ret_cut)
 {
 	struct proxy *p = pump->link->proxy;
 	size_t *left = &p->left[pump->way - 1], released = len;
 
 	evbuffer_add(pump->pending, bytes, len);
-	if (pump->way == PROXY_TO_SERVER)
+	if (pump->way == PROXY_TO_SERVER) {
+		note_hello(pump->link, bytes, len);
 		answers_request(pump->link->answers, bytes, len, p->pattern);
-	else
+	} else {
 		released = judge_answers(pump, ret_cut);
+	}
 	if (*left != NO_LIMIT && released >= *left) {
 		released = *left;
 		*left = NO_LIMIT;

@@ -34,7 +34,9 @@ struct link {
 	int client, server;
 	int running; /* pumps */
 	bool dead;
-	bool forgotten; /* nothing goes on, ever */
+	bool forgotten;   /* nothing goes on, ever */
+	char hello[1024]; /* the beginning of what the client sent at first */
+	size_t hello_len;
 	struct answers *answers;
 	struct pump up, down;
 };
