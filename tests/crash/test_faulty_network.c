@@ -185,6 +185,25 @@ static void workers_are_forgotten(void)
 	stack_close(&s);
 }
 
+/* A statement that is at work for longer than a dead session is waited for gets its time. */
+static void a_slow_read_is_not_silence(void)
+{
+	struct stack s;
+	struct load *l;
+
+	stack_start(&s);
+	world_sql(s.world,
+	    "CREATE OR REPLACE FUNCTION intake.tick_cap(of_shard smallint, of_tick bigint)"
+	    " RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN"
+	    " IF current_query() LIKE '-- The rows of one tick%%' THEN PERFORM pg_sleep(15); END "
+	    "IF;"
+	    " RETURN 9223372036854775807; END $$");
+	l = stack_load(&s, check_seed(), 1, 0);
+	CHECK(proc_await_log(s.relay, "no answer from the server in time", STACK_WAIT_MS));
+	stack_finish(&s, l, 0);
+	stack_close(&s);
+}
+
 /* Nobody gives up: all is done, later. */
 static void everything_is_slow(void)
 {
@@ -236,6 +255,7 @@ int main(int argc, char **argv)
 	    {"B51 Redis is silent", redis_is_silent},
 	    {"B51 connections are forgotten", connections_are_forgotten},
 	    {"B51 the workers' connections are forgotten", workers_are_forgotten},
+	    {"B51 a slow read is not silence", a_slow_read_is_not_silence},
 	    {"B51 everything is slow", everything_is_slow},
 	    {"B51 told to end in silence", told_to_end_in_silence},
 	    {NULL, NULL},
