@@ -31,8 +31,13 @@ static int run_round(struct upkeep *u, struct err *err)
 	PGconn *conn = NULL;
 	int rc = -1;
 
-	if (pg_connect(u->options.database_url, &session, &conn, err) < 0 ||
-	    pg_check_schema(conn, u->options.schema, err) < 0)
+	if (pg_connect(u->options.database_url, &session, &conn, err) < 0) {
+		/* Then no session of this process can be had: one of us says so. */
+		if (err->kind == ERR_FATAL)
+			service_fail(err);
+		goto done;
+	}
+	if (pg_check_schema(conn, u->options.schema, err) < 0)
 		goto done;
 	rc = u->options.round(u->options.ctx, conn, err);
 done:

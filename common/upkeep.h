@@ -2,7 +2,8 @@
  * upkeep.h - what a service does from time to time beside its work: a thread of its own, and for
  * each round a PostgreSQL session of its own, so that nothing else waits for it.
  *
- * A round that fails is logged, and the next one comes when it is due.
+ * A round that fails is logged, and the next one comes when it is due.  A server whose sessions are
+ * no good at all (pg_connect(): ERR_FATAL) ends the service, as it would from anywhere else.
  */
 #ifndef UMAVEZ_UPKEEP_H
 #define UMAVEZ_UPKEEP_H

@@ -253,10 +253,10 @@ static void on_down(void *ctx, bool was_up, const struct err *err)
 		atomic_fetch_sub(&shared->up, 1);
 	}
 	/* Once an outage, not once a connection or a retry. */
-	if (atomic_load(&shared->up) == 0 && !atomic_exchange(&shared->lost, true))
-		log_warn("the database is away", lf_err(err));
 	if (err->kind != ERR_RETRY && !was_up)
 		service_fail(err);
+	else if (atomic_load(&shared->up) == 0 && !atomic_exchange(&shared->lost, true))
+		log_warn("the database is away", lf_err(err));
 	if (!intake_is_up(l->intake))
 		refuse_queue(l->intake);
 }

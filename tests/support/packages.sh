@@ -6,7 +6,7 @@
 packages_build=(gcc libc6-dev cmake ninja-build pkg-config libpq-dev libhiredis-dev libjansson-dev
 	libevent-dev libssl-dev libjose-dev libcurl4-openssl-dev libcunit1-dev)
 packages_servers=(postgresql-15 redis-server)
-packages_tests=(patch valgrind spin)
+packages_tests=(patch valgrind spin pgbouncer)
 packages_lint=(clang-format clang-tidy)
 packages_fuzz=(clang libclang-rt-14-dev)
 

@@ -1,7 +1,6 @@
 #include "tests/support/pg_server.h"
 
 #include "tests/support/files.h"
-#include "tests/support/proc.h"
 #include "tests/support/programs.h"
 
 #include <errno.h>
@@ -38,8 +37,7 @@ struct pg_server {
 	struct proc *proc;
 };
 
-/* initdb and postgres refuse to run as root. */
-static struct proc_user server_user(void)
+struct proc_user pg_server_user(void)
 {
 	const struct passwd *pw;
 
@@ -166,7 +164,7 @@ static struct pg_server *new_server(const char *dir, const char *log, const stru
 
 struct pg_server *pg_server_new(const char *dir, const char *log, bool share_template)
 {
-	struct proc_user user = server_user();
+	struct proc_user user = pg_server_user();
 	struct pg_server *s = new_server(dir, log, &user);
 
 	if (share_template)
@@ -179,7 +177,7 @@ struct pg_server *pg_server_new(const char *dir, const char *log, bool share_tem
 struct pg_server *pg_server_new_standby(
     const struct pg_server *primary, const char *dir, const char *log)
 {
-	struct proc_user user = server_user();
+	struct proc_user user = pg_server_user();
 	struct pg_server *s = new_server(dir, log, &user);
 	char *conninfo = text_format("host=%s user=postgres", primary->dir);
 	char *program = text_format("%s/pg_basebackup", s->bin_dir);

@@ -7,10 +7,15 @@
 #ifndef UMAVEZ_TESTS_PG_SERVER_H
 #define UMAVEZ_TESTS_PG_SERVER_H
 
+#include "tests/support/proc.h"
+
 #include <stdbool.h>
 #include <sys/types.h>
 
 struct pg_server;
+
+/* Whom servers run as: they refuse to be root. */
+struct proc_user pg_server_user(void);
 
 /* dir must not exist: it becomes data and socket directory. log is appended to. Not yet running. */
 struct pg_server *pg_server_new(const char *dir, const char *log, bool share_template);
