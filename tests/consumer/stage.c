@@ -121,16 +121,34 @@ char *stage_redis_text(struct stage *s, const char *fmt, ...)
 	return text;
 }
 
-void stage_add(struct stage *s, unsigned shard, int64_t tick, int n)
+static void add(struct stage *s, unsigned shard, int64_t tick, int n, const char *subject)
 {
 	char *data = text_format("{\"n\":%d,\"shard\":%u}", n, shard);
 
 	stage_redis(s,
 	    "XADD umavez:purchases:{%u} %lld-%d id m%d source app_store type purchase.noted "
-	    "subject app_store/p%d time 2026-01-01T00:00:00.000Z data %s shard %u relay stage "
+	    "subject %s time 2026-01-01T00:00:00.000Z data %s shard %u relay stage "
 	    "published_at 2026-01-01T00:00:01.000Z",
-	    shard, (long long)tick, n, n, n % 5, data, shard);
+	    shard, (long long)tick, n, n, subject, data, shard);
 	free(data);
+}
+
+void stage_add(struct stage *s, unsigned shard, int64_t tick, int n)
+{
+	char *subject = text_format("app_store/p%d", n % 5);
+
+	add(s, shard, tick, n, subject);
+	free(subject);
+}
+
+void stage_add_apart(struct stage *s, int64_t tick, int first, int last)
+{
+	for (int n = first; n <= last; n++) {
+		char *subject = text_format("app_store/apart%d", n);
+
+		add(s, 0, tick, n, subject);
+		free(subject);
+	}
 }
 
 void stage_add_many(struct stage *s, int64_t tick, int first, int last)

@@ -43,6 +43,9 @@ bool stage_await_says(const struct proc *p, const char *path, const char *text);
 void stage_add(struct stage *s, unsigned shard, int64_t tick, int n);
 void stage_add_many(struct stage *s, int64_t tick, int first, int last); /* to shard 0 */
 
+/* To shard 0, each about a subject of its own. */
+void stage_add_apart(struct stage *s, int64_t tick, int first, int last);
+
 /* One Redis command; aborts on an error. */
 void stage_redis(struct stage *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *stage_redis_text(struct stage *s, const char *fmt, ...) /* malloc'd; NULL for nil */
