@@ -106,6 +106,81 @@ static void pending_entries_stay(void)
 	world_close(w);
 }
 
+static void delete_entries(struct world *w, const char *range)
+{
+	redisContext *redis = world_redis(w);
+	redisReply *entries = redisCommand(redis, range);
+
+	CHECK_INT(entries->type, REDIS_REPLY_ARRAY);
+	for (size_t i = 0; i < entries->elements; i++)
+		stack_redis(w, "XDEL " STREAM " %s", entries->element[i]->element[0]->str);
+	freeReplyObject(entries);
+	redisFree(redis);
+}
+
+/* What another consumer of the group may take over, or finds deleted: it is claimed at once. */
+static void claim(struct world *w, int64_t want, int64_t want_deleted)
+{
+	redisContext *redis = world_redis(w);
+	redisReply *reply = redisCommand(redis, "XAUTOCLAIM " STREAM " g other 0 0-0");
+
+	CHECK_INT(reply->type, REDIS_REPLY_ARRAY);
+	CHECK_INT((int64_t)reply->element[1]->elements, want);
+	CHECK_INT((int64_t)reply->element[2]->elements, want_deleted);
+	for (size_t i = 0; i < reply->element[1]->elements; i++)
+		freeReplyObject(redisCommand(
+		    redis, "XACK " STREAM " g %s", reply->element[1]->element[i]->element[0]->str));
+	freeReplyObject(reply);
+	redisFree(redis);
+}
+
+/* Three are read, and two of them deleted before they are acknowledged.  The group still holds the
+ * stream at its oldest pending one, and lets go of it when somebody has claimed them. */
+static void pending_entries_are_deleted(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	stack_emit(w, "a", 50);
+	stack_check(w, 0);
+	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	CHECK_INT(stack_read_group(w, "g", 3, 0), 3);
+	delete_entries(w, "XRANGE " STREAM " - + COUNT 2");
+	CHECK_INT(stack_read_group(w, "g", 50, 50), 47);
+	await_rounds(w);
+	CHECK_INT(stack_length(w), 48);
+	CHECK_INT(world_int(w, "SELECT acknowledged_id FROM intake.stream_group"), 0);
+	claim(w, 1, 2);
+	CHECK(stack_await_length(w, 1));
+	stack_emit(w, "b", 5);
+	CHECK(stack_await_length(w, 6));
+	CHECK_INT(stack_read_group(w, "g", 50, 50), 5);
+	CHECK(stack_await_length(w, 1));
+	CHECK(!proc_log_has(relay, "level=error"));
+	world_close(w);
+}
+
+/* The stream then ends in an ID that no entry has: its row comes again under another one. */
+static void newest_entry_is_deleted(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	stack_emit(w, "a", 20);
+	stack_check(w, 0);
+	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	CHECK_INT(stack_read_group(w, "g", 19, 19), 19);
+	CHECK(stack_await_length(w, 2));
+	delete_entries(w, "XREVRANGE " STREAM " + - COUNT 1");
+	proc_restart(relay);
+	CHECK(stack_await_length(w, 2));
+	CHECK_INT(stack_read_group(w, "g", 50, 50), 1);
+	stack_emit(w, "b", 5);
+	CHECK(stack_await_length(w, 6));
+	CHECK_INT(stack_read_group(w, "g", 50, 50), 5);
+	world_close(w);
+}
+
 static void missing_group_stops_trimming(void)
 {
 	struct world *w = stack_open(1);
@@ -223,6 +298,8 @@ int main(int argc, char **argv)
 	    {"no group: nothing is trimmed", nobody_reads},
 	    {"B43 the slowest group decides, the newest entry stays", slowest_group_decides},
 	    {"B44 pending entries stay", pending_entries_stay},
+	    {"B44 pending entries are deleted", pending_entries_are_deleted},
+	    {"B44 the newest entry is deleted", newest_entry_is_deleted},
 	    {"a registered group is missing: nothing is trimmed", missing_group_stops_trimming},
 	    {"acknowledged is stored before it is trimmed", stored_before_trimmed},
 	    {"a group is set back before the trim", set_back_before_the_trim},
