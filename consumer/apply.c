@@ -10,7 +10,16 @@
 #include <string.h>
 
 /* In the order of effects.apply_batch(); read_at stands between the last two. */
-enum { STREAM_IDS, SOURCES, MESSAGE_IDS, SUBJECTS, TRACEPARENTS, PUBLISHED_ATS, EVENTS };
+enum {
+	STREAM_IDS,
+	FIRST_POSITIONS,
+	SOURCES,
+	MESSAGE_IDS,
+	SUBJECTS,
+	TRACEPARENTS,
+	PUBLISHED_ATS,
+	EVENTS
+};
 enum { FIRST_COLUMN = 6, READ_AT = FIRST_COLUMN + EVENTS, LAST_COLUMN = READ_AT + 1 };
 
 static void add_field(struct pg_array *column, const struct event *event, enum event_field field)
@@ -31,6 +40,7 @@ static void add_event(struct pg_array *columns, const struct event *event)
 	char *json = event_to_json(event, &len);
 
 	pg_array_text(&columns[STREAM_IDS], stream_id_format(event->stream_id, id));
+	pg_array_text(&columns[FIRST_POSITIONS], stream_id_format(batch_first_position(event), id));
 	add_field(&columns[SOURCES], event, EVENT_SOURCE);
 	add_field(&columns[MESSAGE_IDS], event, EVENT_ID);
 	add_field(&columns[SUBJECTS], event, EVENT_SUBJECT);

@@ -10,7 +10,7 @@
 struct batch;
 struct inbox_options;
 
-enum { APPLY_COLUMNS = 7, APPLY_PARAMS = 14 };
+enum { APPLY_COLUMNS = 8, APPLY_PARAMS = 15 };
 
 /* values, lengths and formats are for pg_run_params(). */
 struct apply_params {

@@ -7,8 +7,8 @@
 -- applied NULL: the cursor was not at `from_id`; the caller rolls back and starts over.
 CREATE FUNCTION effects.apply_batch(
 	for_consumer text, by_instance text, of_shard smallint, from_id text, to_id text,
-	handler regprocedure, stream_ids text[], sources text[], message_ids text[],
-	subjects text[], traceparents text[], published_ats timestamptz[],
+	handler regprocedure, stream_ids text[], first_positions text[], sources text[],
+	message_ids text[], subjects text[], traceparents text[], published_ats timestamptz[],
 	read_at timestamptz, events text[], OUT applied bigint, OUT held bigint)
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
@@ -24,8 +24,9 @@ BEGIN
 	END IF;
 
 	IF purged_below IS NOT NULL THEN
-		PERFORM effects.park_purged(for_consumer, of_shard, purged_below, stream_ids, sources,
-		    message_ids, subjects, traceparents, published_ats, read_at, events);
+		PERFORM effects.park_purged(for_consumer, of_shard, purged_below, stream_ids,
+		    first_positions, sources, message_ids, subjects, traceparents, published_ats, read_at,
+		    events);
 	END IF;
 	held := 0;
 	IF EXISTS (SELECT FROM effects.parked WHERE consumer = for_consumer AND shard = of_shard) THEN

@@ -58,21 +58,23 @@ COMMENT ON FUNCTION effects.purge_inbox IS 'Look at so many inbox rows that were
 REVOKE ALL ON FUNCTION effects.purge_inbox FROM PUBLIC;
 
 -- Whether such a message was applied before is no longer known: a person must say so.  It fails before
--- the batch is looked at, so that what comes behind it of its subject is held.
+-- the batch is looked at, so that what comes behind it of its subject is held.  A message that was
+-- republished stands above the floor, and may have been applied below it all the same.
 CREATE FUNCTION effects.park_purged(
-	for_consumer text, of_shard smallint, purge_floor text, stream_ids text[], sources text[],
-	message_ids text[], subjects text[], traceparents text[], published_ats timestamptz[],
-	read_at timestamptz, events text[])
+	for_consumer text, of_shard smallint, purge_floor text, stream_ids text[],
+	first_positions text[], sources text[], message_ids text[], subjects text[],
+	traceparents text[], published_ats timestamptz[], read_at timestamptz, events text[])
 RETURNS void LANGUAGE sql VOLATILE AS $$
 	INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,
 	    traceparent, published_at, delivered_at, event, state, error)
 	SELECT for_consumer, source, message_id, subject, of_shard, stream_id, traceparent, published_at,
 	    read_at, event, 'failed',
 	    format('first appeared at %s, and the inbox is purged below %s: it may have been applied',
-	        stream_id, purge_floor)
-	FROM unnest(stream_ids, sources, message_ids, subjects, traceparents, published_ats, events)
-	    WITH ORDINALITY AS g(stream_id, source, message_id, subject, traceparent, published_at, event, n)
-	WHERE effects.position_key(stream_id) < effects.position_key(purge_floor)
+	        first_position, purge_floor)
+	FROM unnest(stream_ids, first_positions, sources, message_ids, subjects, traceparents, published_ats,
+	    events) WITH ORDINALITY AS g(stream_id, first_position, source, message_id, subject, traceparent,
+	    published_at, event, n)
+	WHERE effects.position_key(first_position) < effects.position_key(purge_floor)
 	  AND NOT EXISTS (SELECT FROM effects.inbox AS i WHERE i.consumer = for_consumer
 	      AND i.source = g.source AND i.message_id = g.message_id)
 	ORDER BY n

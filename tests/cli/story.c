@@ -83,11 +83,11 @@ void story_apply(struct world *w, const char *consumer, int shard, int64_t tick,
 	world_sql(w,
 	    "SELECT effects.apply_batch(c.consumer, 'consumer-1', c.shard, c.stream_id,"
 	    " '%" PRId64 "-%" PRId64 "', 'effects.apply_purchase(json)',"
-	    " ARRAY['%" PRId64 "-%" PRId64
-	    "'], ARRAY[o.source], ARRAY[o.message_id], ARRAY[o.subject],"
+	    " ARRAY[place], ARRAY[place], ARRAY[o.source], ARRAY[o.message_id], ARRAY[o.subject],"
 	    " ARRAY[o.traceparent], ARRAY['2026-01-01 00:00:20.5Z'::timestamptz],"
 	    " '2026-01-01 00:00:21Z', ARRAY[json_build_object('data', o.data)::text])"
-	    " FROM effects.cursor c, intake.outbox o"
+	    " FROM effects.cursor c, intake.outbox o,"
+	    " concat('%" PRId64 "-%" PRId64 "') AS place"
 	    " WHERE c.consumer = '%s' AND c.shard = %d AND o.id = %" PRId64,
 	    tick, outbox_id, tick, outbox_id, consumer, shard, outbox_id);
 }

@@ -103,6 +103,62 @@ static void what_comes_again_after_the_purge(void)
 	stage_close(s);
 }
 
+/* Told again above the floor: where it first stood decides, not where it stands now. */
+static void republished_after_the_purge(void)
+{
+	static const struct {
+		int n;
+		const char *first;
+	} again[] = {{5, "1767225600000-5"}, {7, "1767225600000-7"}, {21, "1767225600000-21"}};
+	struct stage *s = with_old_rows();
+
+	stage_redis(s, "SET %s %lld-6", FLOOR_KEY, (long long)T);
+	CHECK(await_inbox(s, 15));
+	for (int i = 0; i < 3; i++)
+		stage_redis(s,
+		    "XADD " STAGE_STREAM " %lld-%d id m%d source app_store type purchase.noted"
+		    " subject app_store/again%d time 2026-01-01T00:00:00.000Z data"
+		    " {\"n\":%d,\"shard\":0} first_position %s",
+		    (long long)T + 9, i + 1, again[i].n, again[i].n, again[i].n, again[i].first);
+	CHECK(stage_await_cursor(s, "1767225600009-3"));
+	CHECK(stage_await_parked(s, "failed m5"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.parked WHERE error LIKE"
+				  " 'first appeared at 1767225600000-5,%%'"),
+	    1);
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM stage.log"), 21); /* 1 to 20, and 21 */
+	stage_close(s);
+}
+
+/* Its neighbours' rows are gone long since; it is still known for what it is, and done once. */
+static void parked_for_longer_than_the_inbox_remembers(void)
+{
+	static const char *const args[] = {"--retention-interval", "50ms", "--inbox-retention",
+	    "24h", "--max-attempts", "2", "--retry-min", "10ms", NULL};
+	static const char *const retry[] = {"dead-letter", "retry", "m5", NULL};
+	struct stage *s = stage_open(1);
+
+	stage_poison(s, 5);
+	stage_consumer(s, args, NULL);
+	stage_add_many(s, T, 1, 12);
+	CHECK(stage_await_parked(s, "failed m5 held m10"));
+	age(s, 20, 2);
+	stage_redis(s, "SET %s %lld-0", FLOOR_KEY, (long long)T + 1);
+	CHECK(await_inbox(s, 0));
+	/* The stream comes again from a copy, under the same IDs. */
+	stage_redis(s, "DEL %s", STAGE_STREAM);
+	stage_add_many(s, T, 5, 5);
+	stage_add_many(s, T, 10, 10);
+	stage_add_many(s, T + 2, 13, 13);
+	CHECK(stage_await_effects(s, 11));
+	CHECK(stage_await_parked(s, "failed m5 held m10"));
+	stage_heal(s, 5);
+	CHECK_INT(world_run(s->w, NULL, "umavez", retry), 0);
+	CHECK(stage_await_effects(s, 13));
+	CHECK(stage_await_parked(s, ""));
+	CHECK_INT(world_int(s->w, "SELECT count(DISTINCT n) FROM stage.log"), 13);
+	stage_close(s);
+}
+
 /* IDs are numbers, not text: 9-9 comes before 10-0. */
 static void positions_are_numbers(void)
 {
@@ -142,6 +198,8 @@ static const struct check checks[] = {
     {"never without a floor", never_without_a_floor},
     {"B53 below the floor, and old", below_the_floor_only},
     {"B53 what comes again after the purge", what_comes_again_after_the_purge},
+    {"B53 republished after the purge", republished_after_the_purge},
+    {"B53 parked for longer than the inbox remembers", parked_for_longer_than_the_inbox_remembers},
     {"positions are numbers", positions_are_numbers},
     {"in pieces, over what must stay", in_pieces},
     {NULL, NULL},

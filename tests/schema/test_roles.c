@@ -109,7 +109,8 @@ static void check_consumer(void)
 	static const struct right rights[] = {
 	    {"INSERT INTO effects.cursor (consumer, shard) VALUES ('c', 0)", true},
 	    {"SELECT effects.apply_batch('c', 'i', 0::smallint, '0-0', '1-1',"
-	     " 'effects.apply_purchase(json)', '{}', '{}', '{}', '{}', '{}', '{}', now(), '{}')",
+	     " 'effects.apply_purchase(json)', '{}', '{}', '{}', '{}', '{}', '{}', '{}', now(), "
+	     "'{}')",
 		true},
 	    {"DELETE FROM effects.parked", true},
 	    {"SELECT effects.park('c', 0::smallint, '0-0', '1-1', '1-1', 's', 'i', 'a', NULL, NULL,"
