@@ -229,7 +229,7 @@ int main(int argc, char **argv)
 	    {"B26 modes and their secrets", test_modes},
 	    {"B27 unreadable, kept under its id or its hash", test_unreadable},
 	    {"unreadable, in test mode", test_unreadable_test_mode},
-	    {"incomplete events are kept", test_incomplete},
+	    {"B24 incomplete events are kept", test_incomplete},
 	    {"B24 shapes of request", test_request_shapes},
 	    {"secrets that would be no secrets", test_config},
 	    {NULL, NULL},

@@ -224,7 +224,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"B17 the exact bytes", test_exact_bytes},
-	    {"any active secret, whole, of either mode", test_secrets},
+	    {"B18 any active secret, whole, of either mode", test_secrets},
 	    {"B18 any v1, no other scheme", test_schemes},
 	    {"B18 500 v1", test_many},
 	    {"B19 tolerance on both sides", test_tolerance},

@@ -162,6 +162,8 @@ struct test_ca *test_ca_new(const struct test_ca_spec *spec)
 
 	if (!spec)
 		spec = &as_apple;
+	if (spec->root_name)
+		shape.name = spec->root_name;
 	shape.from = spec->root_from;
 	shape.to = spec->root_to;
 	if (spec->no_intermediate)

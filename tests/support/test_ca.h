@@ -24,8 +24,9 @@ struct test_ca_spec {
 	bool intermediate_is_no_ca;
 	bool intermediate_is_ca_by_usage; /* keyCertSign, but no basic constraints */
 	bool leaf_p384;
-	bool no_intermediate; /* the root, with the intermediate's marker, issued the leaf */
-	const char *ocsp_url; /* the responder that leaf and intermediate name; NULL: none */
+	bool no_intermediate;  /* the root, with the intermediate's marker, issued the leaf */
+	const char *root_name; /* NULL: the one of all others; trust knows roots by name */
+	const char *ocsp_url;  /* the responder that leaf and intermediate name; NULL: none */
 };
 
 /* spec NULL: zeroed. */
