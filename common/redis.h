@@ -15,14 +15,28 @@
 
 struct redis;
 
-/* redis://[user:password@]host:port/db or unix:///path?db=n (user and password as
- * unix://user:password@/path).  Checks only the form. */
+#define REDIS_URL_FORMS                                                                            \
+	"redis://[user:password@]host:port/db, unix:///path?db=n or "                              \
+	"redis-sentinel://[user:password@]host:port,host:port/master-name/db"
+
+/*
+ * Checks only the form, one of REDIS_URL_FORMS; unix:// has user and password as
+ * unix://user:password@/path.  Names and passwords are percent-encoded.
+ *
+ * redis-sentinel:// lists sentinels (port 26379 unless given); user and password are for the server
+ * that they name.  What they want for themselves are the parameters
+ * ?sentinel_username=...&sentinel_password=....
+ */
 int redis_url_check(const char *url, struct err *err) warn_unused;
 
 /*
  * Connect, authenticate, select the database, all within timeout_ms; later commands have timeout_ms
  * each.  Refuses a replica as redis_check_master() does: positions are compared only against a
  * master.
+ *
+ * Sentinels are asked in turn, each time anew, until the server that one names is a master; each
+ * has its share of timeout_ms, so that a silent one does not hide the others.  The error then says
+ * of each what was wrong.  As https://redis.io/docs/reference/sentinel-clients/ wants it.
  */
 int redis_open(
     const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err) warn_unused;

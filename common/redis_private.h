@@ -1,10 +1,13 @@
 /*
- * redis_private.h - one Redis connection from within: redis_open.c makes it, redis.c works on it.
+ * redis_private.h - one Redis connection from within: redis_open.c makes it, redis_sentinel.c says
+ * with whom, redis.c works on it.
  */
 #ifndef UMAVEZ_REDIS_PRIVATE_H
 #define UMAVEZ_REDIS_PRIVATE_H
 
 #include "common/redis.h"
+
+struct redis_address;
 
 /*
  * hiredis parses and formats; waiting is done here, on a non-blocking descriptor.  So one deadline
@@ -33,5 +36,10 @@ int redis_await(const struct redis *r, short events, int64_t deadline_us);
 
 /* ERR_RETRY, and the connection is broken. Returns -1. */
 int redis_fail(struct redis *r, struct err *err, const char *doing, const char *why);
+
+/* Where the master of that name is.  ERR_RETRY, and broken, if the sentinel does not know the name.
+ * Free *ret_master with redis_address_done(). */
+int redis_sentinel_ask(struct redis *sentinel, const char *name, struct redis_address *ret_master,
+    struct err *err) warn_unused;
 
 #endif

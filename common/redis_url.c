@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-enum { DEFAULT_PORT = 6379, MAX_DB = 1000000 };
+enum { SERVER_PORT = 6379, SENTINEL_PORT = 26379, MAX_DB = 1000000 };
 
 /* A part of the text: not NUL-terminated. */
 struct span {
@@ -25,10 +25,24 @@ static const char *span_end(struct span s)
 	return s.at + s.len;
 }
 
+static bool span_is(struct span s, const char *text)
+{
+	return s.len == strlen(text) && memcmp(s.at, text, s.len) == 0;
+}
+
+/* What stands before the mark, which goes with it.  Without a mark: all, and false. */
+static bool cut(struct span *rest, char mark, struct span *ret_part)
+{
+	const char *end = span_end(*rest), *found = memchr(rest->at, mark, rest->len);
+
+	*ret_part = span(rest->at, found ? found : end);
+	*rest = span(found ? found + 1 : end, end);
+	return found != NULL;
+}
+
 static int refuse(struct err *err, const char *what)
 {
-	return err_set(err, ERR_USAGE,
-	    "Redis URL: %s (redis://[user:password@]host:port/db or unix:///path?db=n)", what);
+	return err_set(err, ERR_USAGE, "Redis URL: %s (" REDIS_URL_FORMS ")", what);
 }
 
 static int hex(char c)
@@ -77,22 +91,42 @@ static bool number(struct span s, int max, int *ret)
 	return n <= max;
 }
 
-static int parse_user(struct span s, struct redis_url *url, struct err *err)
+bool redis_port_parse(const char *text, size_t len, int *ret_port)
 {
-	const char *colon = memchr(s.at, ':', s.len);
-	struct span user = span(s.at, colon ? colon : span_end(s));
+	return number((struct span){text, len}, 65535, ret_port) && *ret_port > 0;
+}
 
-	if (user.len > 0 && !(url->user = decode(user)))
+/* user:password */
+static int parse_login(struct span s, struct redis_login *login, struct err *err)
+{
+	struct span user;
+	bool colon = cut(&s, ':', &user);
+
+	if (user.len > 0 && !(login->user = decode(user)))
 		return refuse(err, "bad percent-encoding in the user name");
 	if (!colon)
 		return user.len > 0 ? refuse(err, "a user name without a password") : 0;
-	if (!(url->password = decode(span(colon + 1, span_end(s)))))
+	if (!(login->password = decode(s)))
 		return refuse(err, "bad percent-encoding in the password");
 	return 0;
 }
 
+/* Takes the login off the authority's front, if there is one. */
+static int take_login(struct span *authority, struct redis_login *login, struct err *err)
+{
+	const char *at = memrchr(authority->at, '@', authority->len);
+	struct span text;
+
+	if (!at)
+		return 0;
+	text = span(authority->at, at);
+	*authority = span(at + 1, span_end(*authority));
+	return parse_login(text, login, err);
+}
+
 /* host, host:port, [v6] or [v6]:port */
-static int parse_address(struct span s, struct redis_url *url, struct err *err)
+static int parse_address(
+    struct span s, int default_port, struct redis_address *address, struct err *err)
 {
 	const char *end = span_end(s), *host_end = memrchr(s.at, ':', s.len);
 	struct span host;
@@ -109,12 +143,13 @@ static int parse_address(struct span s, struct redis_url *url, struct err *err)
 		if (memchr(host.at, ':', host.len))
 			return refuse(err, "bad host");
 	}
-	url->port = DEFAULT_PORT;
-	if (host_end < end && (!number(span(host_end + 1, end), 65535, &url->port) || !url->port))
+	address->port = default_port;
+	if (host_end < end &&
+	    !redis_port_parse(host_end + 1, (size_t)(end - host_end - 1), &address->port))
 		return refuse(err, "bad port");
 	if (host.len == 0)
 		return refuse(err, "no host");
-	url->host = mem_strndup(host.at, host.len);
+	address->host = mem_strndup(host.at, host.len);
 	return 0;
 }
 
@@ -127,17 +162,15 @@ static int parse_db(struct span s, struct redis_url *url, struct err *err)
 
 static int parse_tcp(struct span rest, struct span query, struct redis_url *url, struct err *err)
 {
-	const char *slash = memchr(rest.at, '/', rest.len);
-	struct span authority = span(rest.at, slash ? slash : span_end(rest));
-	const char *at = memrchr(authority.at, '@', authority.len);
+	struct span authority;
 
+	cut(&rest, '/', &authority);
 	if (query.len > 0)
 		return refuse(err, "unknown parameter");
-	if (at && parse_user(span(authority.at, at), url, err) < 0)
+	if (take_login(&authority, &url->login, err) < 0 ||
+	    parse_address(authority, SERVER_PORT, &url->server, err) < 0)
 		return -1;
-	if (parse_address(span(at ? at + 1 : authority.at, span_end(authority)), url, err) < 0)
-		return -1;
-	return slash ? parse_db(span(slash + 1, span_end(rest)), url, err) : 0;
+	return parse_db(rest, url, err);
 }
 
 static int parse_unix(struct span rest, struct span query, struct redis_url *url, struct err *err)
@@ -149,11 +182,12 @@ static int parse_unix(struct span rest, struct span query, struct redis_url *url
 	if (slash > rest.at) {
 		if (slash[-1] != '@')
 			return refuse(err, "bad path");
-		if (parse_user(span(rest.at, slash - 1), url, err) < 0)
+		if (parse_login(span(rest.at, slash - 1), &url->login, err) < 0)
 			return -1;
 	}
-	url->path = decode(span(slash, span_end(rest)));
-	if (!url->path || strlen(url->path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
+	url->server.path = decode(span(slash, span_end(rest)));
+	if (!url->server.path ||
+	    strlen(url->server.path) >= sizeof(((struct sockaddr_un *)0)->sun_path))
 		return refuse(err, "bad path");
 	if (query.len == 0)
 		return 0;
@@ -162,33 +196,128 @@ static int parse_unix(struct span rest, struct span query, struct redis_url *url
 	return parse_db(span(query.at + 3, span_end(query)), url, err);
 }
 
+static int parse_sentinels(struct span list, struct redis_url *url, struct err *err)
+{
+	struct span one;
+	bool more;
+
+	do {
+		more = cut(&list, ',', &one);
+		url->sentinels =
+		    mem_realloc(url->sentinels, (url->n_sentinels + 1) * sizeof(*url->sentinels));
+		url->sentinels[url->n_sentinels] = (struct redis_address){.host = NULL};
+		if (parse_address(one, SENTINEL_PORT, &url->sentinels[url->n_sentinels++], err) < 0)
+			return -1;
+	} while (more);
+	return 0;
+}
+
+/* The characters are those that sentinel.conf allows; so an error may quote the name, which is
+ * never a part of a password that should have been percent-encoded. */
+static int parse_master(struct span s, struct redis_url *url, struct err *err)
+{
+	static const char allowed[] =
+	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	url->master = mem_strndup(s.at, s.len);
+	if (s.len == 0 || strspn(url->master, allowed) != s.len)
+		return refuse(err, "no master's name");
+	return 0;
+}
+
+/* A bare '@' would end the userinfo for whoever masks the URL. */
+static int set_parameter(struct span value, char **member, struct err *err)
+{
+	if (*member)
+		return refuse(err, "a parameter is given twice");
+	if (memchr(value.at, '@', value.len) || !(*member = decode(value)))
+		return refuse(err, "bad percent-encoding in a parameter");
+	return 0;
+}
+
+static int parse_sentinel_login(struct span query, struct redis_login *login, struct err *err)
+{
+	struct span one, name;
+	bool more;
+
+	do {
+		more = cut(&query, '&', &one);
+		if (!cut(&one, '=', &name))
+			return refuse(err, "a parameter without a value");
+		if (!span_is(name, "sentinel_username") && !span_is(name, "sentinel_password"))
+			return refuse(err, "unknown parameter");
+		if (set_parameter(one,
+			span_is(name, "sentinel_username") ? &login->user : &login->password,
+			err) < 0)
+			return -1;
+	} while (more);
+	if (login->user && !login->password)
+		return refuse(err, "sentinel_username without sentinel_password");
+	return 0;
+}
+
+static int parse_sentinel(
+    struct span rest, struct span query, struct redis_url *url, struct err *err)
+{
+	struct span authority, master;
+
+	cut(&rest, '/', &authority);
+	cut(&rest, '/', &master);
+	if (take_login(&authority, &url->login, err) < 0 ||
+	    parse_sentinels(authority, url, err) < 0 || parse_master(master, url, err) < 0 ||
+	    parse_db(rest, url, err) < 0)
+		return -1;
+	return query.len > 0 ? parse_sentinel_login(query, &url->sentinel_login, err) : 0;
+}
+
+static const struct scheme {
+	const char *prefix;
+	int (*parse)(struct span rest, struct span query, struct redis_url *url, struct err *err);
+} schemes[] = {
+    {"redis://", parse_tcp},
+    {"unix://", parse_unix},
+    {"redis-sentinel://", parse_sentinel},
+};
+
 int redis_url_parse(const char *text, struct redis_url *ret_url, struct err *err)
 {
-	bool tcp = strncmp(text, "redis://", 8) == 0;
-	bool local = strncmp(text, "unix://", 7) == 0;
-
 	*ret_url = (struct redis_url){.db = 0};
 	if (strncmp(text, "rediss://", 9) == 0)
 		return refuse(err, "TLS is not supported");
-	if (!tcp && !local)
-		return refuse(err, "bad scheme");
+	for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+		size_t len = strlen(schemes[i].prefix);
+		if (strncmp(text, schemes[i].prefix, len) != 0)
+			continue;
+		struct span query = {text + len, strlen(text + len)}, rest;
+		cut(&query, '?', &rest);
+		return schemes[i].parse(rest, query, ret_url, err);
+	}
+	return refuse(err, "bad scheme");
+}
 
-	const char *begin = text + (tcp ? 8 : 7);
-	const char *mark = strchrnul(begin, '?'), *end = begin + strlen(begin);
-	struct span rest = span(begin, mark);
-	struct span query = span(*mark ? mark + 1 : mark, end);
+void redis_address_done(struct redis_address *address)
+{
+	free(address->host);
+	free(address->path);
+}
 
-	return tcp ? parse_tcp(rest, query, ret_url, err) : parse_unix(rest, query, ret_url, err);
+static void login_done(struct redis_login *login)
+{
+	free(login->user);
+	if (login->password)
+		explicit_bzero(login->password, strlen(login->password));
+	free(login->password);
 }
 
 void redis_url_done(struct redis_url *url)
 {
-	free(url->host);
-	free(url->path);
-	free(url->user);
-	if (url->password)
-		explicit_bzero(url->password, strlen(url->password));
-	free(url->password);
+	redis_address_done(&url->server);
+	login_done(&url->login);
+	free(url->master);
+	for (size_t i = 0; i < url->n_sentinels; i++)
+		redis_address_done(&url->sentinels[i]);
+	free(url->sentinels);
+	login_done(&url->sentinel_login);
 }
 
 int redis_url_check(const char *url, struct err *err)

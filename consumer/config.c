@@ -1,5 +1,6 @@
 #include "consumer/config.h"
 
+#include "common/redis.h"
 #include "common/service.h"
 
 #include <stddef.h>
@@ -9,8 +10,7 @@
 const struct option config_options[] = {
     {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the effects schema",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
-    {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL,
-	"Redis with the streams: redis://[user:password@]host:port/db, unix:///path?db=n",
+    {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL, "Redis with the streams: " REDIS_URL_FORMS,
 	OPT_REQUIRED, 0, 0, NULL, "REDIS_URL"},
     {"consumer", OPT_NAME, AT(consumer), "entitlements",
 	"Name of this consumer: of its inbox, its cursor and its bookmark in Redis", 0, 0, 0, NULL,

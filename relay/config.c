@@ -1,5 +1,6 @@
 #include "relay/config.h"
 
+#include "common/redis.h"
 #include "common/service.h"
 
 #define AT(member) offsetof(struct config, member)
@@ -9,9 +10,8 @@
 const struct option config_options[] = {
     {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the schema intake",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
-    {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL,
-	"redis://[user:password@]host:port/db or unix:///path?db=n", OPT_REQUIRED, 0, 0, NULL,
-	"REDIS_URL"},
+    {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL, "Redis for the streams: " REDIS_URL_FORMS,
+	OPT_REQUIRED, 0, 0, NULL, "REDIS_URL"},
     {"admin-listen", OPT_ADDRESS, AT(admin_listen), "127.0.0.1:9102",
 	"Where /livez, /readyz and /metrics answer", 0, 0, 0, NULL, NULL},
     {"instance", OPT_STRING, AT(instance), NULL,

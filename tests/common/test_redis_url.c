@@ -39,12 +39,61 @@ static void good(void)
 
 		if (redis_url_parse(cases[i].text, &url, &err) < 0)
 			CU_FAIL_FATAL(cases[i].text);
-		check_text(url.host, cases[i].host);
-		check_text(url.path, cases[i].path);
-		check_text(url.user, cases[i].user);
-		check_text(url.password, cases[i].password);
-		CHECK_INT(url.port, cases[i].port);
+		check_text(url.server.host, cases[i].host);
+		check_text(url.server.path, cases[i].path);
+		check_text(url.login.user, cases[i].user);
+		check_text(url.login.password, cases[i].password);
+		CHECK_INT(url.server.port, cases[i].port);
 		CHECK_INT(url.db, cases[i].db);
+		redis_url_done(&url);
+	}
+}
+
+static void sentinels(void)
+{
+	struct err err = ERR_INIT;
+	struct redis_url url;
+
+	CHECK_INT(redis_url_parse("redis-sentinel://u:a%2cb@s1,[::1]:7000,10.0.0.1:7/my.Master-1/3"
+				  "?sentinel_password=%26%40=&sentinel_username=w%20",
+		      &url, &err),
+	    0);
+	check_text(url.server.host, NULL);
+	check_text(url.server.path, NULL);
+	check_text(url.login.user, "u");
+	check_text(url.login.password, "a,b");
+	check_text(url.master, "my.Master-1");
+	CHECK_INT(url.db, 3);
+	CHECK_INT(url.n_sentinels, 3);
+	check_text(url.sentinels[0].host, "s1");
+	CHECK_INT(url.sentinels[0].port, 26379);
+	check_text(url.sentinels[1].host, "::1");
+	CHECK_INT(url.sentinels[1].port, 7000);
+	check_text(url.sentinels[2].host, "10.0.0.1");
+	CHECK_INT(url.sentinels[2].port, 7);
+	check_text(url.sentinel_login.user, "w ");
+	check_text(url.sentinel_login.password, "&@=");
+	redis_url_done(&url);
+}
+
+static void one_sentinel(void)
+{
+	static const char *const cases[] = {"redis-sentinel://s/m", "redis-sentinel://s:26379/m/",
+	    "redis-sentinel://s/m/0", "redis-sentinel://s/m?"};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = ERR_INIT;
+		struct redis_url url;
+
+		if (redis_url_parse(cases[i], &url, &err) < 0)
+			CU_FAIL_FATAL(cases[i]);
+		check_text(url.master, "m");
+		CHECK_INT(url.n_sentinels, 1);
+		check_text(url.sentinels[0].host, "s");
+		CHECK_INT(url.sentinels[0].port, 26379);
+		check_text(url.login.password, NULL);
+		check_text(url.sentinel_login.password, NULL);
+		CHECK_INT(url.db, 0);
 		redis_url_done(&url);
 	}
 }
@@ -58,7 +107,17 @@ static void bad(void)
 	    "redis://u:%4@h", "redis://u:%00@h", "redis://%:p@h", "unix://", "unix://run/x",
 	    "unix://u:p/run/x", "unix:///x?db=", "unix:///x?db=x", "unix:///x?dbx=1",
 	    "unix:///x?password=hunter2", "redis://u:hunter2/more@h", "redis://u:hunter2@",
-	    "redis://h:hunter2"};
+	    "redis://h:hunter2", "redis-sentinel://", "redis-sentinel://s", "redis-sentinel://s/",
+	    "redis-sentinel:///m", "redis-sentinel://s,/m", "redis-sentinel://,s/m",
+	    "redis-sentinel://s,,t/m", "redis-sentinel://s:0/m", "redis-sentinel://s:x,t/m",
+	    "redis-sentinel://s/m n", "redis-sentinel://s/%6d", "redis-sentinel://s/m/x",
+	    "redis-sentinel://s/m/1/2", "redis-sentinel://u@s/m", "redis-sentinel://s/m?db=1",
+	    "redis-sentinel://s/m?sentinel_password=%4",
+	    "redis-sentinel://s/m?sentinel_password=a&", "redis-sentinel://s/m?sentinel_username=u",
+	    "redis-sentinel://s/m?sentinel_password",
+	    "redis-sentinel://s/m?sentinel_password=hunter2&sentinel_password=hunter2",
+	    "redis-sentinel://s/m?sentinel_password=hunter2@", "redis-sentinel://s:hunter2/m",
+	    "redis-sentinel://u:1/hunter2@s/m", "redis-sentinel://u:1/hunter2@s"};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = ERR_INIT;
@@ -72,6 +131,8 @@ static void bad(void)
 
 static const struct check checks[] = {
     {"accepted", good},
+    {"sentinels", sentinels},
+    {"one sentinel", one_sentinel},
     {"refused", bad},
     {NULL, NULL},
 };

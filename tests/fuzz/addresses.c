@@ -9,6 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void check_address(const struct redis_address *a)
+{
+	FUZZ_CHECK(!a->host != !a->path);
+	FUZZ_CHECK(!a->host || (*a->host && a->port >= 1 && a->port <= 65535));
+	FUZZ_CHECK(!a->path || *a->path == '/');
+}
+
+static void check_redis_parts(const struct redis_url *url)
+{
+	FUZZ_CHECK(!url->master == !url->n_sentinels);
+	FUZZ_CHECK(!url->master || (*url->master && !url->server.host && !url->server.path));
+	if (!url->master)
+		check_address(&url->server);
+	for (size_t i = 0; i < url->n_sentinels; i++) {
+		check_address(&url->sentinels[i]);
+		FUZZ_CHECK(url->sentinels[i].host);
+	}
+	FUZZ_CHECK(url->db >= 0 && (url->login.password || !url->login.user));
+	FUZZ_CHECK(url->sentinel_login.password || !url->sentinel_login.user);
+	FUZZ_CHECK(url->master || !url->sentinel_login.password);
+}
+
 /* Nothing of a URL may stand in a message: it may hold a password. */
 static void check_redis_url(const char *text)
 {
@@ -17,14 +39,10 @@ static void check_redis_url(const char *text)
 	int rc = redis_url_parse(text, &url, &err);
 
 	FUZZ_CHECK(redis_url_check(text, &err) == rc);
-	if (rc < 0) {
+	if (rc < 0)
 		FUZZ_CHECK(err.kind == ERR_USAGE);
-	} else {
-		FUZZ_CHECK(!url.host != !url.path);
-		FUZZ_CHECK(!url.host || (*url.host && url.port >= 1 && url.port <= 65535));
-		FUZZ_CHECK(!url.path || *url.path == '/');
-		FUZZ_CHECK(url.db >= 0 && (url.password || !url.user));
-	}
+	else
+		check_redis_parts(&url);
 	redis_url_done(&url);
 }
 
@@ -47,8 +65,12 @@ static void check_redis_mask(const char *text, const char *masked)
 	struct err err = ERR_INIT;
 	struct redis_url url;
 
-	if (redis_url_parse(text, &url, &err) == 0 && url.password && *url.password)
-		FUZZ_CHECK(strstr(masked, ":***@"));
+	if (redis_url_parse(text, &url, &err) == 0) {
+		const char *password = url.login.password, *parameter = url.sentinel_login.password;
+
+		FUZZ_CHECK(!password || !*password || strstr(masked, ":***@"));
+		FUZZ_CHECK(!parameter || !*parameter || strstr(masked, "password=***"));
+	}
 	redis_url_done(&url);
 }
 

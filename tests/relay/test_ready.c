@@ -1,4 +1,5 @@
 /* What a relay says at its start, and by /readyz, when it cannot do its work. */
+#include "common/redis.h"
 #include "tests/relay/stack.h"
 
 #include <stdlib.h>
@@ -64,8 +65,7 @@ static void refused_at_start(void)
 	    "(postgresql://user@host:port/database)\n");
 	expect_refusal(w, "--redis-url", "http://x",
 	    "umavez-relay: --redis-url: Redis URL: bad scheme "
-	    "(redis://[user:password@]host:port/db or "
-	    "unix:///path?db=n)\n");
+	    "(" REDIS_URL_FORMS ")\n");
 	expect_refusal(
 	    w, "--append-batch", "0", "umavez-relay: --append-batch: out of range (1 to 100000)\n");
 	world_close(w);
