@@ -50,6 +50,31 @@ static int scan_back(
 	return 0;
 }
 
+/* Entries may be lost between the look and the scan, which then misses ours: it would seem that all
+ * that is left to publish lies below the stream's end. */
+static int look_at_stream(struct db *db, struct stream *stream, struct finding *f, struct err *err)
+{
+	struct position_input *in = &f->input;
+	struct stream_state after;
+
+	if (stream_look(stream, &after, err) < 0)
+		return -1;
+	do {
+		f->stream = after;
+		in->kind = f->stream.kind;
+		in->last = f->stream.last;
+		in->own = STREAM_ID_ZERO;
+		in->above = 0;
+		if (scan_back(db, stream, in, err) < 0)
+			return -1;
+		if (stream_id_compare(in->own, in->last) == 0)
+			return 0;
+		if (stream_look(stream, &after, err) < 0)
+			return -1;
+	} while (stream_id_compare(after.last, in->last) < 0);
+	return 0;
+}
+
 /* A group may have been set to any position; one that no clock could give does not name our ticks.
  */
 static int64_t least_tick(const struct finding *f)
@@ -69,11 +94,7 @@ int find_position(struct db *db, struct stream *stream, struct stream_id known, 
 	struct position_input *in = &f.input;
 
 	if (redis_check_master(stream_redis(stream), err) < 0 ||
-	    stream_look(stream, &f.stream, err) < 0)
-		return err_wrap(err, "find position");
-	in->kind = f.stream.kind;
-	in->last = f.stream.last;
-	if (scan_back(db, stream, in, err) < 0)
+	    look_at_stream(db, stream, &f, err) < 0)
 		return err_wrap(err, "find position");
 
 	/* After the stream: a tick is cut before its entries are there. */

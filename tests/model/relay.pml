@@ -2,8 +2,8 @@
  * relay.pml - one worker of one relay.  Each option of its loop is one statement or one script; what
  * a crash takes away is everything but its number.
  */
-mtype:relay_step = { FIND_STREAM, FIND_OWN, FIND_CHAIN, FIND_NEXT, REPAIR, REPAIR_INSERT, RUN, READ, APPEND,
-	CUT, CUT_INSERT, REPLAY_LOOK, REPLAY, REPLAY_INSERT, ANSWER, TRIM, TRIM_STORE, TRIM_CUT };
+mtype:relay_step = { FIND_STREAM, FIND_OWN, FIND_AGAIN, FIND_CHAIN, FIND_NEXT, REPAIR, REPAIR_INSERT, RUN,
+	READ, APPEND, CUT, CUT_INSERT, REPLAY_LOOK, REPLAY, REPLAY_INSERT, ANSWER, TRIM, TRIM_STORE, TRIM_CUT };
 
 /* relay/sql/owns.sql: whether entry e stands for a row of the outbox under that row's position. */
 inline find_own(upto, ret)
@@ -155,7 +155,18 @@ end_idle:
 #else
 			find_own(last, own);
 #endif
+#ifdef LOOK_ONCE
 			phase = FIND_CHAIN
+#else
+			phase = (own == last -> FIND_CHAIN : FIND_AGAIN)
+#endif
+		fi
+	   }
+	:: d_step {
+		phase == FIND_AGAIN -> /* relay/look.lua */
+		if
+		:: last_id < last || session != server -> unplace()
+		:: else -> phase = FIND_CHAIN
 		fi
 	   }
 	:: d_step {

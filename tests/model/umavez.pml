@@ -48,7 +48,7 @@
 #endif
 
 /* Without repair and replay ticks, a row has one position for ever. */
-#define ONE_POSITION (FOREIGN == 0 && RESTORES == 0 && FLUSHES == 0)
+#define ONE_POSITION (FOREIGN == 0 && RESTORES == 0)
 
 bit over; /* no more faults */
 

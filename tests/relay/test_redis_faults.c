@@ -1,8 +1,11 @@
 /* What Redis, and others who write to it, may do to a stream: it is complete again afterwards. */
+#include "relay/db.h"
+#include "relay/find.h"
 #include "relay/stream.h"
 #include "tests/relay/stack.h"
 #include "tests/support/files.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +62,57 @@ static void flushed(void)
 	stack_check(w, 0);
 	CHECK_INT(missing_ids(w), 0);
 	CHECK(metric(relay, "rewinds_total") >= 2);
+	world_close(w);
+}
+
+struct search {
+	struct db *db;
+	struct stream *stream;
+	struct finding found;
+	int rc;
+};
+
+static void *search(void *ctx)
+{
+	struct search *s = ctx;
+	struct err err = ERR_INIT;
+
+	s->rc = find_position(s->db, s->stream, STREAM_ID_ZERO, 0, &s->found, &err);
+	return NULL;
+}
+
+/* Somebody's entry is the newest. While the database is asked whether it is ours, those below it go
+ * too. */
+static void flushed_while_looked_at(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+	PGconn *lock = world_pg(w);
+	struct search s = {.rc = -1};
+	struct err err = ERR_INIT;
+	pthread_t thread;
+
+	stack_emit(w, "a", 20);
+	stack_check(w, 0);
+	proc_kill(relay, SIGKILL);
+	CHECK_INT(proc_wait(relay, WAIT_MS), 128 + SIGKILL);
+	stack_redis(w, "XADD " STREAM " %lld-1 id x source app",
+	    (long long)world_int(w, "SELECT max(tick) + 1 FROM intake.tick"));
+	CHECK_INT(db_open(world_relay_url(w), 0, DB_SILENCE_MIN_MS, &s.db, &err), 0);
+	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &s.stream, &err), 0);
+	PQclear(PQexec(lock, "BEGIN; LOCK intake.outbox"));
+	CHECK_INT(pthread_create(&thread, NULL, search, &s), 0);
+	CHECK(world_await_int(w, 1, WAIT_MS,
+	    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
+	    "AND query LIKE '%%Which of some stream entries is ours%%'"));
+	stack_redis(w, "FLUSHALL");
+	PQfinish(lock);
+	pthread_join(thread, NULL);
+	CHECK_INT(s.rc, 0);
+	CHECK_INT(s.found.stream.kind, STREAM_MISSING);
+	CHECK_INT(s.found.position.action, POSITION_GO_ON);
+	stream_close(s.stream);
+	db_close(s.db);
 	world_close(w);
 }
 
@@ -455,6 +509,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"FLUSHALL, at rest and under load", flushed},
+	    {"FLUSHALL while the stream is looked at", flushed_while_looked_at},
 	    {"Redis comes back empty", restarted_empty},
 	    {"Redis comes back with an older copy", older_copy_restored},
 	    {"a foreign entry, at rest", foreign_at_rest},
