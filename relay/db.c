@@ -50,17 +50,6 @@ static const struct statement statements[DB_STATEMENTS] = {
 	{PG_INT2, PG_INT8, PG_INT8, PG_INT8}},
 };
 
-/*
- * Every statement is a nested loop over few ticks, ranges or ids, each an index scan.  A plan of
- * any other shape reads history: so the planner is not offered one, and a plan made once, on an
- * empty table, stays right.  A statement whose
- * session was dropped is to end, whatever it is doing.
- */
-static const char session_settings[] = "SET enable_seqscan = off; SET enable_bitmapscan = off;"
-				       "SET enable_hashjoin = off; SET enable_mergejoin = off;"
-				       "SET plan_cache_mode = force_generic_plan;"
-				       "SET client_connection_check_interval = '1s'";
-
 /* xids mean something only inside one cluster: ticks of another one would be guesses. */
 static int check_cluster(PGconn *conn, unsigned *ret_shards, struct err *err)
 {
@@ -150,7 +139,7 @@ static int need_session(struct db *db, struct err *err)
 	snprintf(name, sizeof(name), "umavez-relay/%u", db->shard);
 	if (connect(db->url, name, db->silence_ms, &conn, &shards, err) < 0)
 		goto done;
-	if (pg_exec(conn, session_settings, err) < 0 || prepare(conn, err) < 0)
+	if (pg_exec(conn, relay_sql_session_sql, err) < 0 || prepare(conn, err) < 0)
 		goto done;
 	if (pg_exec(conn, "LISTEN umavez_outbox", err) < 0)
 		goto done;
