@@ -11,7 +11,7 @@
 #define NAME "effects_only"
 
 struct effects_db {
-	struct world *world;
+	struct world *world, *server; /* whose outbox it follows, and where it is */
 	char *admin_url, *consumer_url;
 };
 
@@ -59,7 +59,7 @@ static void migrate(const struct effects_db *d)
 	free(shards);
 }
 
-struct effects_db *effects_db_open(struct world *w)
+struct effects_db *effects_db_open_on(struct world *w, struct world *server)
 {
 	struct effects_db *d = calloc(1, sizeof(*d));
 	PGconn *conn;
@@ -67,14 +67,20 @@ struct effects_db *effects_db_open(struct world *w)
 	if (d == NULL)
 		die("out of memory");
 	d->world = w;
-	d->admin_url = other_database(world_admin_url(w));
-	d->consumer_url = other_database(world_consumer_url(w));
-	world_sql(w, "CREATE DATABASE " NAME);
+	d->server = server;
+	d->admin_url = other_database(world_admin_url(server));
+	d->consumer_url = other_database(world_consumer_url(server));
+	world_sql(server, "CREATE DATABASE " NAME);
 	migrate(d);
 	conn = connect(d);
 	PQclear(run(conn, tests_support_sql_witness_sql));
 	PQfinish(conn);
 	return d;
+}
+
+struct effects_db *effects_db_open(struct world *w)
+{
+	return effects_db_open_on(w, w);
 }
 
 void effects_db_close(struct effects_db *d)
@@ -94,23 +100,23 @@ static bool is_unused(void *ctx)
 {
 	const struct effects_db *d = ctx;
 
-	return world_int(d->world, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
-				   "WHERE datname = '" NAME "'") == 0;
+	return world_int(d->server, "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
+				    "WHERE datname = '" NAME "'") == 0;
 }
 
 void effects_db_backup(struct effects_db *d, const char *name)
 {
-	world_sql(d->world, "ALTER DATABASE " NAME " CONNECTION LIMIT 0");
+	world_sql(d->server, "ALTER DATABASE " NAME " CONNECTION LIMIT 0");
 	if (!await(is_unused, d, 30000))
 		die("sessions do not end");
-	world_sql(d->world, "CREATE DATABASE %s TEMPLATE " NAME, name);
-	world_sql(d->world, "ALTER DATABASE " NAME " CONNECTION LIMIT -1");
+	world_sql(d->server, "CREATE DATABASE %s TEMPLATE " NAME, name);
+	world_sql(d->server, "ALTER DATABASE " NAME " CONNECTION LIMIT -1");
 }
 
 void effects_db_restore(struct effects_db *d, const char *name)
 {
-	world_sql(d->world, "DROP DATABASE " NAME " WITH (FORCE)");
-	world_sql(d->world, "CREATE DATABASE " NAME " TEMPLATE %s", name);
+	world_sql(d->server, "DROP DATABASE " NAME " WITH (FORCE)");
+	world_sql(d->server, "CREATE DATABASE " NAME " TEMPLATE %s", name);
 }
 
 void effects_db_run(const struct effects_db *d, const char *fmt, ...)

@@ -14,6 +14,8 @@
 struct effects_db;
 
 struct effects_db *effects_db_open(struct world *w);
+/* On the PostgreSQL server of another world, which must be migrated and outlive it. */
+struct effects_db *effects_db_open_on(struct world *w, struct world *server);
 void effects_db_close(struct effects_db *d);
 
 const char *effects_db_url(const struct effects_db *d); /* for consumers: their role */

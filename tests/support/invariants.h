@@ -19,8 +19,9 @@ enum invariants {
 	/* What a scenario excuses. */
 	INVARIANTS_REPEATS = 8,  /* rows published again under other IDs: repair ticks */
 	INVARIANTS_TRIMMED = 16, /* entries trimmed from the beginning of a stream */
-	INVARIANTS_FOREIGN = 32, /* entries that stand for no row: others added them */
+	INVARIANTS_FOREIGN = 32, /* entries of no tick or row: others added them, or it was lost */
 	INVARIANTS_HANDLER = 64, /* tables of the default handler, which is not the one that ran */
+	INVARIANTS_LOST = 128,   /* the intake lost messages that were applied and came again */
 };
 
 /* Wait until every outbox row has an inbox row of the default consumer, which may not have begun

@@ -197,14 +197,33 @@ struct pg_server *pg_server_new_standby(
 	return s;
 }
 
+/* A function that says whether it did what it should. */
+static void tell(PGconn *conn, const char *sql)
+{
+	PGresult *res = PQexec(conn, sql);
+
+	if (PQresultStatus(res) != PGRES_TUPLES_OK || strcmp(PQgetvalue(res, 0, 0), "t") != 0)
+		die("%s: %s", sql, PQerrorMessage(conn));
+	PQclear(res);
+}
+
+void pg_server_stop_following(struct pg_server *s)
+{
+	PGconn *conn = PQconnectdb(s->ping_url);
+	PGresult *res = PQexec(conn, "ALTER SYSTEM SET primary_conninfo = ''");
+
+	if (PQresultStatus(res) != PGRES_COMMAND_OK)
+		die("primary_conninfo: %s", PQerrorMessage(conn));
+	PQclear(res);
+	tell(conn, "SELECT pg_reload_conf()");
+	PQfinish(conn);
+}
+
 void pg_server_promote(struct pg_server *s)
 {
 	PGconn *conn = PQconnectdb(s->ping_url);
-	PGresult *res = PQexec(conn, "SELECT pg_promote()");
 
-	if (PQresultStatus(res) != PGRES_TUPLES_OK || strcmp(PQgetvalue(res, 0, 0), "t") != 0)
-		die("PostgreSQL is not promoted: %s", PQerrorMessage(conn));
-	PQclear(res);
+	tell(conn, "SELECT pg_promote()");
 	PQfinish(conn);
 }
 

@@ -23,10 +23,12 @@ void pg_server_free(struct pg_server *s); /* stops it; NULL is fine */
 
 /*
  * The same as a standby that streams from the primary, which must be running and knows it by the
- * name "walreceiver". pg_server_promote() returns when it takes writes.
+ * name "walreceiver". pg_server_promote() returns when it takes writes;
+ * pg_server_stop_following() when it has been told to ask the primary for no more.
  */
 struct pg_server *pg_server_new_standby(
     const struct pg_server *primary, const char *dir, const char *log);
+void pg_server_stop_following(struct pg_server *s);
 void pg_server_promote(struct pg_server *s);
 
 void pg_server_start(struct pg_server *s);                  /* returns when it takes connections */

@@ -80,8 +80,11 @@ pid_t world_redis_pid(const struct world *w);
  * URLs name both servers and mean the one that takes writes; so before any service is started.
  * world_pg_failover(): the one that takes writes dies, the other takes over (proxies follow it),
  * and gets a new standby in the place of the dead.  Writes wait until it is there.
+ * world_pg_part_standby(): the standby is sent nothing any more, and no commit waits for it: what
+ * is committed from now on is lost with the next failover.
  */
 void world_pg_add_standby(struct world *w);
+void world_pg_part_standby(struct world *w);
 void world_pg_failover(struct world *w);
 
 /*

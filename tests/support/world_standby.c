@@ -41,6 +41,15 @@ void world_pg_add_standby(struct world *w)
 	}
 }
 
+void world_pg_part_standby(struct world *w)
+{
+	world_sql(w, "ALTER SYSTEM SET synchronous_standby_names = ''");
+	world_sql(w, "SELECT pg_reload_conf()");
+	pg_server_stop_following(w->pg_standby);
+	if (!world_await_int(w, 0, ATTACH_MS, "SELECT count(*) FROM pg_stat_replication"))
+		die("the standby does not let go");
+}
+
 void world_pg_failover(struct world *w)
 {
 	struct pg_server *dead = w->pg;

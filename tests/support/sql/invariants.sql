@@ -127,9 +127,17 @@ SELECT format('%s: %s %s at %s of shard %s', i.consumer, i.source, i.message_id,
 FROM effects.inbox AS i
 LEFT JOIN intake.outbox AS o ON o.source = i.source AND o.message_id = i.message_id
     AND o.id::text = split_part(i.stream_id, '-', 2)
-WHERE (i.shard, i.subject, i.traceparent) IS DISTINCT FROM (o.shard, o.subject, o.traceparent)
-   OR o.id IS NULL;
+WHERE (i.shard, i.subject) IS DISTINCT FROM (o.shard, o.subject) OR o.id IS NULL;
 COMMENT ON VIEW witness.effects_place IS 'P9: an inbox row tells which outbox row was applied';
+
+CREATE VIEW witness.effects_trace AS
+SELECT format('%s: %s %s: %s, outbox %s: %s', i.consumer, i.source, i.message_id, i.traceparent, o.id,
+    o.traceparent) AS what
+FROM effects.inbox AS i
+JOIN intake.outbox AS o ON o.source = i.source AND o.message_id = i.message_id
+    AND o.id::text = split_part(i.stream_id, '-', 2)
+WHERE i.traceparent IS DISTINCT FROM o.traceparent;
+COMMENT ON VIEW witness.effects_trace IS 'P9: an effect belongs to the trace of its message';
 
 CREATE VIEW witness.effects_order AS
 SELECT format('%s: %s: outbox %s at %s, outbox %s at %s', consumer, subject, last_id, last_at, id, at) AS what
