@@ -221,7 +221,7 @@ static int parse_master(struct span s, struct redis_url *url, struct err *err)
 
 	url->master = mem_strndup(s.at, s.len);
 	if (s.len == 0 || strspn(url->master, allowed) != s.len)
-		return refuse(err, "no master's name");
+		return refuse(err, "bad master name");
 	return 0;
 }
 

@@ -1,5 +1,5 @@
 /*
- * redis_url.h - the parts of a Redis URL, percent-decoded.  Internal to redis.c.
+ * redis_url.h - the parts of a Redis URL, percent-decoded.  Internal to redis_*.c.
  */
 #ifndef UMAVEZ_REDIS_URL_H
 #define UMAVEZ_REDIS_URL_H
