@@ -4,7 +4,8 @@
 
 /*
  * Weights make kills of services, and cuts, a little more frequent than faults of servers, which
- * all services feel.  A Redis failover by Sentinel would be a row like "Redis crashes".
+ * all services feel.  Redis Sentinel is no fault here (crash/test_sentinel.c has it): it names
+ * addresses that lead past the proxies.
  */
 const struct fault faults[] = {
     {"kill -9", 30, MEMBERS, 50, 3000, TAKES_MEMBER, 0, fault_kill, fault_start},

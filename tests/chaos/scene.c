@@ -200,23 +200,12 @@ void scene_judge(struct scene *s, struct ledger *ret)
 		scene_blame(s, "%" PRId64 " notifications were refused", ret->load.refused);
 }
 
-static int64_t count_in(const char *path, const char *text)
-{
-	char *all = file_read(path, NULL);
-	int64_t n = 0;
-
-	for (const char *at = all; at != NULL && (at = strstr(at, text)) != NULL; at++)
-		n++;
-	free(all);
-	return n;
-}
-
 int64_t scene_rewinds(const struct scene *s)
 {
 	int64_t n = 0;
 
 	for (int i = 0; i < MEMBERS; i++)
 		if (s->members[i].role == RELAY)
-			n += count_in(proc_log(s->members[i].proc), "Redis has lost entries");
+			n += file_count(proc_log(s->members[i].proc), "Redis has lost entries");
 	return n;
 }

@@ -5,7 +5,6 @@
 #include "tests/crash/stack.h"
 #include "tests/crash/streams.h"
 #include "tests/support/files.h"
-#include "tests/support/port.h"
 #include "tests/support/redis_server.h"
 
 #include <pthread.h>
@@ -13,7 +12,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NOTIFICATIONS 400
 #define PER_SECOND 200
@@ -136,23 +134,14 @@ static void replica_of_nobody(void)
 	finish(&s, l, 0);
 }
 
-/* Another server, which listens on *ret_port. */
-static struct redis_server *other_server(struct world *w, int *ret_port, int *ret_reserved)
+static struct redis_server *other_server(struct world *w)
 {
 	char *dir = text_format("%s/other", world_dir(w));
 	char *log = text_format("%s/other.log", world_dir(w));
 	struct redis_server *other = redis_server_new(dir, log);
-	redisContext *redis;
-	redisReply *reply;
 
-	*ret_reserved = port_reserve(ret_port);
 	redis_server_start(other, false);
-	redis = redis_server_connect(other);
-	reply = redisCommand(redis, "CONFIG SET bind 127.0.0.1 port %d", *ret_port);
-	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-		die("Redis does not listen: %s", reply ? reply->str : redis->errstr);
-	freeReplyObject(reply);
-	redisFree(redis);
+	redis_server_listen(other);
 	free(dir);
 	free(log);
 	return other;
@@ -175,20 +164,18 @@ static void replica_of_another(void)
 {
 	struct stack s;
 	struct load *l = start(&s);
-	int port, reserved;
-	struct redis_server *other = other_server(s.world, &port, &reserved);
+	struct redis_server *other = other_server(s.world);
 
 	for (int i = 1; i < 4; i++) {
 		await_part(l, 0.2 * i);
 		streams_remember(s.world);
-		redis_run(s.world, "REPLICAOF 127.0.0.1 %d", port);
+		redis_run(s.world, "REPLICAOF 127.0.0.1 %d", redis_server_port(other));
 		CHECK(await(is_synchronised, s.world, STACK_WAIT_MS));
 		await_part(l, 0.2 * i + 0.1);
 		redis_run(s.world, "REPLICAOF NO ONE");
 	}
 	finish(&s, l, 0);
 	redis_server_free(other);
-	close(reserved);
 }
 
 /* Writes into all streams what is none of ours. */

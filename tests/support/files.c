@@ -86,6 +86,17 @@ bool file_has(const char *path, const char *text)
 	return found;
 }
 
+int64_t file_count(const char *path, const char *text)
+{
+	char *all = file_read(path, NULL);
+	int64_t n = 0;
+
+	for (const char *at = all; at != NULL && (at = strstr(at, text)) != NULL; at++)
+		n++;
+	free(all);
+	return n;
+}
+
 void file_print_tail(const char *path, size_t max_bytes)
 {
 	size_t len;

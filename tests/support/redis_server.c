@@ -2,10 +2,12 @@
 
 #include "schema_text.h"
 #include "tests/support/files.h"
+#include "tests/support/port.h"
 #include "tests/support/proc.h"
 
 #include <errno.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +22,7 @@ struct redis_server {
 	char *socket;
 	char *acl;
 	struct proc *proc;
+	int port, reserved; /* 0: on the socket only; else the port is kept for it */
 };
 
 struct redis_server *redis_server_new(const char *dir, const char *log)
@@ -36,8 +39,8 @@ struct redis_server *redis_server_new(const char *dir, const char *log)
 	s->acl = text_format("%s/users.acl", dir);
 	file_write(s->acl, schema_redis_acl);
 	const char *const argv[] = {"redis-server", "--port", "0", "--unixsocket", s->socket,
-	    "--dir", dir, "--save", "", "--appendonly", "no", "--enable-debug-command", "local",
-	    "--aclfile", s->acl, NULL};
+	    "--dir", dir, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
+	    "--enable-debug-command", "local", "--aclfile", s->acl, NULL};
 	struct proc_spec spec = {.argv = argv, .log = log};
 	s->proc = proc_new(&spec);
 	return s;
@@ -48,6 +51,8 @@ void redis_server_free(struct redis_server *s)
 	if (s == NULL)
 		return;
 	proc_free(s->proc);
+	if (s->port != 0)
+		close(s->reserved);
 	free(s->dir);
 	free(s->log);
 	free(s->socket);
@@ -92,20 +97,40 @@ static void forget(const struct redis_server *s)
 	free(aof);
 }
 
+static void command(const struct redis_server *s, const char *fmt, ...)
+{
+	redisContext *c = redis_server_connect(s);
+	redisReply *reply;
+	va_list args;
+
+	va_start(args, fmt);
+	reply = redisvCommand(c, fmt, args);
+	va_end(args);
+	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
+		die("Redis: %s: %s", fmt, reply ? reply->str : c->errstr);
+	freeReplyObject(reply);
+	redisFree(c);
+}
+
 /* The file has them switched off, since it cannot hold anybody's passwords. */
 static void switch_users_on(const struct redis_server *s)
 {
 	static const char *const users[] = {"umavez_relay", "umavez_consumer", "umavez_operator"};
-	redisContext *c = redis_server_connect(s);
 
-	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++) {
-		redisReply *reply = redisCommand(c, "ACL SETUSER %s on >%s", users[i], users[i]);
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		command(s, "ACL SETUSER %s on >%s", users[i], users[i]);
+}
 
-		if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-			die("ACL SETUSER %s: %s", users[i], reply ? reply->str : c->errstr);
-		freeReplyObject(reply);
-	}
-	redisFree(c);
+static void listen_on_port(const struct redis_server *s)
+{
+	command(s, "CONFIG SET bind 127.0.0.1 port %d", s->port);
+}
+
+int redis_server_listen(struct redis_server *s)
+{
+	s->reserved = port_reserve(&s->port);
+	listen_on_port(s);
+	return s->port;
 }
 
 void redis_server_start(struct redis_server *s, bool keep_data)
@@ -118,6 +143,8 @@ void redis_server_start(struct redis_server *s, bool keep_data)
 		die("Redis did not start");
 	}
 	switch_users_on(s);
+	if (s->port != 0)
+		listen_on_port(s);
 }
 
 void redis_server_stop(struct redis_server *s, bool save)
@@ -133,6 +160,27 @@ void redis_server_stop(struct redis_server *s, bool save)
 		return;
 	}
 	proc_stop(s->proc, SIGKILL, STOP_MS);
+}
+
+void redis_server_replicate(struct redis_server *s, int port)
+{
+	command(s, "REPLICAOF 127.0.0.1 %d", port);
+}
+
+void redis_server_lag(struct redis_server *s, struct redis_server *master)
+{
+	kill(redis_server_pid(s), SIGSTOP);
+	command(master, "CLIENT KILL TYPE replica");
+}
+
+void redis_server_go_on(struct redis_server *s)
+{
+	kill(redis_server_pid(s), SIGCONT);
+}
+
+int redis_server_port(const struct redis_server *s)
+{
+	return s->port;
 }
 
 pid_t redis_server_pid(const struct redis_server *s)

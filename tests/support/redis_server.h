@@ -22,6 +22,18 @@ void redis_server_start(struct redis_server *s, bool keep_data);
 /* save: SHUTDOWN SAVE; else SIGKILL, and what was not saved is gone. */
 void redis_server_stop(struct redis_server *s, bool save);
 
+/* From now on it listens on a port of 127.0.0.1, too, the same one after every start.  Returns it.
+ */
+int redis_server_listen(struct redis_server *s);
+int redis_server_port(const struct redis_server *s); /* 0: it does not */
+
+/* Become the replica of who listens on that port. */
+void redis_server_replicate(struct redis_server *s, int port);
+
+/* The replica stops, and misses what its master is given from now on. */
+void redis_server_lag(struct redis_server *s, struct redis_server *master);
+void redis_server_go_on(struct redis_server *s);
+
 pid_t redis_server_pid(const struct redis_server *s);
 
 /* As one of the users of schema/redis.acl, or NULL: as the default user, who may do all. malloc'd.

@@ -1,6 +1,7 @@
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
 #include "tests/support/seed.h"
+#include "tests/support/sentinels.h"
 #include "tests/support/world_private.h"
 
 #include <dirent.h>
@@ -19,7 +20,7 @@
 const char *const world_role_names[ROLE_COUNT] = {
     "postgres", "w_producer", "w_relay", "w_consumer", "w_operator"};
 
-static const char *const redis_users[ROLE_COUNT] = {
+const char *const world_redis_users[ROLE_COUNT] = {
     NULL, NULL, "umavez_relay", "umavez_consumer", "umavez_operator"};
 
 static bool keep_directory(void)
@@ -84,7 +85,7 @@ static void make_urls(struct world *w)
 	for (int i = 0; i < ROLE_COUNT; i++)
 		w->urls[i] = pg_server_url(w->pg, world_role_names[i]);
 	for (int i = 0; i < ROLE_COUNT; i++)
-		w->redis_urls[i] = redis_server_url(w->redis, redis_users[i]);
+		w->redis_urls[i] = redis_server_url(w->redis, world_redis_users[i]);
 }
 
 struct world *world_open(unsigned shards)
@@ -134,6 +135,8 @@ void world_close(struct world *w)
 	PQfinish(w->sql);
 	pg_server_free(w->pg_standby);
 	pg_server_free(w->pg);
+	sentinels_free(w->sentinels);
+	redis_server_free(w->redis_replica);
 	redis_server_free(w->redis);
 	signer_free(w->signer);
 	if (keep_directory())

@@ -88,6 +88,21 @@ void world_pg_part_standby(struct world *w);
 void world_pg_failover(struct world *w);
 
 /*
+ * A second Redis server, which follows the first, and sentinels.  From then on all URLs name the
+ * sentinels; so before any service is started.
+ * world_redis_lag(): the replica misses what Redis is given from now on.  world_redis_failover():
+ * the master dies, the sentinels promote the replica, and the dead one comes back empty and becomes
+ * its replica.
+ */
+void world_redis_add_replica(struct world *w);
+void world_redis_lag(struct world *w);
+void world_redis_failover(struct world *w);
+int world_redis_port(const struct world *w); /* of the master, and of the replica */
+int world_redis_replica_port(const struct world *w);
+struct sentinels;
+struct sentinels *world_sentinels(const struct world *w); /* NULL: none */
+
+/*
  * Services. args is NULL-terminated and comes after the options that the world gives by itself
  * (URLs, listeners on port 0 or a socket, test secrets and roots).  env is NULL-terminated
  * "NAME=value", for UMAVEZ_FAILPOINTS. Returns when /livez answers; a service with

@@ -14,7 +14,8 @@
 
 enum world_role { ROLE_ADMIN, ROLE_PRODUCER, ROLE_RELAY, ROLE_CONSUMER, ROLE_OPERATOR, ROLE_COUNT };
 
-extern const char *const world_role_names[ROLE_COUNT]; /* in PostgreSQL */
+extern const char *const world_role_names[ROLE_COUNT];  /* in PostgreSQL */
+extern const char *const world_redis_users[ROLE_COUNT]; /* NULL: the default user */
 
 #define WORLD_MAX_SERVICES 64
 #define WORLD_MAX_PROXIES 32
@@ -29,9 +30,11 @@ struct world {
 	char *dir;
 	char *bin_dir; /* of umavez's own programs */
 	struct janitor janitor;
-	struct pg_server *pg;         /* takes writes */
-	struct pg_server *pg_standby; /* NULL: none */
-	struct redis_server *redis;
+	struct pg_server *pg;               /* takes writes */
+	struct pg_server *pg_standby;       /* NULL: none */
+	struct redis_server *redis;         /* the master */
+	struct redis_server *redis_replica; /* NULL: none, and no sentinels */
+	struct sentinels *sentinels;
 	char *urls[ROLE_COUNT];
 	char *redis_urls[ROLE_COUNT];
 	struct signer *signer;
