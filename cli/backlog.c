@@ -3,16 +3,10 @@
 #include "cli_text.h"
 #include "common/pg.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
-#define NUMBER_SIZE 24
-
-/* As a bigint; an ID beyond it is foreign, and comes after every position of ours. */
-static const char *number(char buf[NUMBER_SIZE], uint64_t n)
+/* Of an ID beyond bigint, which is foreign, what comes after every position of ours. */
+static const char *half(char buf[PG_NUMBER_SIZE], uint64_t n)
 {
-	snprintf(buf, NUMBER_SIZE, "%" PRIu64, n > INT64_MAX ? (uint64_t)INT64_MAX : n);
-	return buf;
+	return pg_number(buf, stream_id_bigint(n));
 }
 
 static int count(PGconn *conn, const char *sql, int n_params, const char *const *params,
@@ -29,8 +23,8 @@ static int count(PGconn *conn, const char *sql, int n_params, const char *const 
 
 int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct err *err)
 {
-	char at[NUMBER_SIZE], most[NUMBER_SIZE];
-	const char *params[] = {number(at, shard), number(most, BACKLOG_MAX)};
+	char at[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(at, shard), pg_number(most, BACKLOG_MAX)};
 
 	return count(intake, cli_sql_unticked_sql, 2, params, ret_rows, err);
 }
@@ -38,9 +32,9 @@ int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct e
 int backlog_after(
     PGconn *intake, unsigned shard, struct stream_id position, int64_t *ret_rows, struct err *err)
 {
-	char at[NUMBER_SIZE], tick[NUMBER_SIZE], id[NUMBER_SIZE], most[NUMBER_SIZE];
-	const char *params[] = {number(at, shard), number(tick, position.ms),
-	    number(id, position.seq), number(most, BACKLOG_MAX)};
+	char at[PG_NUMBER_SIZE], tick[PG_NUMBER_SIZE], id[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(at, shard), half(tick, position.ms),
+	    half(id, position.seq), pg_number(most, BACKLOG_MAX)};
 
 	return count(intake, cli_sql_rows_after_sql, 4, params, ret_rows, err);
 }
@@ -48,9 +42,9 @@ int backlog_after(
 int backlog_owns(PGconn *intake, unsigned shard, const struct stream_entry *entry, bool *ret_own,
     struct err *err)
 {
-	char at[NUMBER_SIZE], tick[NUMBER_SIZE], id[NUMBER_SIZE];
-	const char *params[] = {number(at, shard), number(tick, entry->id.ms),
-	    number(id, entry->id.seq), entry->source, entry->message_id};
+	char at[PG_NUMBER_SIZE], tick[PG_NUMBER_SIZE], id[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(at, shard), half(tick, entry->id.ms),
+	    half(id, entry->id.seq), entry->source, entry->message_id};
 	PGresult *res = NULL;
 
 	if (!entry->is_event) {
@@ -67,8 +61,8 @@ int backlog_owns(PGconn *intake, unsigned shard, const struct stream_entry *entr
 int backlog_acknowledged(
     PGconn *intake, unsigned shard, struct stream_id *ret_position, struct err *err)
 {
-	char at[NUMBER_SIZE];
-	const char *params[] = {number(at, shard)};
+	char at[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(at, shard)};
 	PGresult *res = NULL;
 
 	if (pg_run(intake, cli_sql_acknowledged_sql, 1, params, &res, err) < 0)

@@ -3,8 +3,6 @@
 #include "common/memory.h"
 #include "common/pg.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static char *text(const PGresult *res, int row, const char *column)
@@ -40,12 +38,11 @@ static struct dead_letter take(const PGresult *res, int row)
 int dead_letters_read(PGconn *effects, const struct dead_letter_filter *filter,
     struct dead_letters *ret_letters, struct err *err)
 {
-	char limit[24];
-	const char *params[] = {
-	    filter->consumer, filter->state, filter->source, filter->subject, filter->id, limit};
+	char limit[PG_NUMBER_SIZE];
+	const char *params[] = {filter->consumer, filter->state, filter->source, filter->subject,
+	    filter->id, pg_number(limit, filter->limit)};
 	PGresult *res = NULL;
 
-	snprintf(limit, sizeof(limit), "%" PRId64, filter->limit);
 	if (pg_run(effects, cli_sql_dead_letters_sql, 6, params, &res, err) < 0)
 		return -1;
 	ret_letters->n = (size_t)PQntuples(res);
@@ -77,11 +74,10 @@ void dead_letters_done(struct dead_letters *d)
 int dead_letter_behind(PGconn *effects, const struct dead_letter *d, int64_t limit,
     json_t **ret_behind, struct err *err)
 {
-	char limit_text[24];
-	const char *params[] = {d->consumer, d->source, d->message_id, limit_text};
+	char most[PG_NUMBER_SIZE];
+	const char *params[] = {d->consumer, d->source, d->message_id, pg_number(most, limit)};
 	PGresult *res = NULL;
 
-	snprintf(limit_text, sizeof(limit_text), "%" PRId64, limit);
 	if (pg_run(effects, cli_sql_dead_letters_behind_sql, 4, params, &res, err) < 0)
 		return -1;
 	*ret_behind = json_array();

@@ -97,11 +97,10 @@ static int destroy(const struct group_command *command, struct place *place,
 static int forget(const struct group_command *command, struct place *place, const char *name,
     int *ret_n, struct err *err)
 {
-	char shard[24];
-	const char *params[] = {name, command->shard < 0 ? NULL : shard};
+	char shard[PG_NUMBER_SIZE];
+	const char *params[] = {name, command->shard < 0 ? NULL : pg_number(shard, command->shard)};
 	PGresult *res = NULL;
 
-	snprintf(shard, sizeof(shard), "%" PRId64, command->shard);
 	if (pg_run(place->intake, cli_sql_group_drop_sql, 2, params, &res, err) < 0)
 		return -1;
 	for (int row = 0; row < PQntuples(res); row++)

@@ -4,13 +4,9 @@
 #include "common/memory.h"
 #include "common/pg.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { PAGE_ROWS = 1000 };
-
-#define NUMBER_SIZE 24
 
 struct walk {
 	struct sources *sources;
@@ -35,12 +31,6 @@ int64_t reconcile_lost(const struct reconciliation *r)
 	for (size_t i = 0; i < r->n_consumers; i++)
 		lost += r->consumers[i].rows[FATE_LOST];
 	return lost;
-}
-
-static const char *number(char buf[NUMBER_SIZE], int64_t n)
-{
-	snprintf(buf, NUMBER_SIZE, "%" PRId64, n);
-	return buf;
 }
 
 static json_t *json_column(const PGresult *res, const char *column)
@@ -140,8 +130,8 @@ static int judge(
     struct walk *w, const char *missing, struct consumer_account *account, struct err *err)
 {
 	int64_t room = w->options->list - (int64_t)json_array_size(w->r->lost);
-	char list[NUMBER_SIZE];
-	const char *params[] = {missing, number(list, room)};
+	char list[PG_NUMBER_SIZE];
+	const char *params[] = {missing, pg_number(list, room)};
 	PGresult *res = NULL;
 
 	if (pg_run(w->sources->intake, cli_sql_reconcile_judge_sql, 2, params, &res, err) < 0)
@@ -168,9 +158,9 @@ static int account_for(
 /* The outbox first: what a consumer does meanwhile can only be more. */
 static int read_page(struct walk *w, int64_t *after, int64_t *ret_rows, struct err *err)
 {
-	char from[NUMBER_SIZE], age[NUMBER_SIZE], most[NUMBER_SIZE];
-	const char *params[] = {
-	    number(from, *after), number(age, w->options->older_than_ms), number(most, PAGE_ROWS)};
+	char from[PG_NUMBER_SIZE], age[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(from, *after), pg_number(age, w->options->older_than_ms),
+	    pg_number(most, PAGE_ROWS)};
 	PGresult *res = NULL;
 	int rc = -1;
 
@@ -191,8 +181,8 @@ done:
 
 static int read_ledger_page(struct walk *w, int64_t *after, int64_t *ret_rows, struct err *err)
 {
-	char from[NUMBER_SIZE], most[NUMBER_SIZE];
-	const char *params[] = {number(from, *after), number(most, PAGE_ROWS)};
+	char from[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(from, *after), pg_number(most, PAGE_ROWS)};
 	PGresult *res = NULL;
 
 	if (pg_run(w->sources->effects, cli_sql_reconcile_ledger_sql, 2, params, &res, err) < 0)

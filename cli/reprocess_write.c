@@ -2,17 +2,9 @@
 #include "cli_text.h"
 #include "common/pg.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-enum { PARAMS = 20, NUMBER_SIZE = 24 };
-
-static const char *number(char buf[NUMBER_SIZE], int64_t n)
-{
-	snprintf(buf, NUMBER_SIZE, "%" PRId64, n);
-	return buf;
-}
+enum { PARAMS = 20 };
 
 static const char *boolean(bool value)
 {
@@ -34,16 +26,16 @@ static enum reprocess_outcome outcome_of(const char *text)
 int reprocess_write(PGconn *intake, const char *id, const struct notification *n,
     enum reprocess_outcome *ret_outcome, struct err *err)
 {
-	char rank[NUMBER_SIZE], occurred[NUMBER_SIZE], expires[NUMBER_SIZE], amount[NUMBER_SIZE],
-	    quantity[NUMBER_SIZE];
+	char rank[PG_NUMBER_SIZE], occurred[PG_NUMBER_SIZE], expires[PG_NUMBER_SIZE],
+	    amount[PG_NUMBER_SIZE], quantity[PG_NUMBER_SIZE];
 	const char *params[PARAMS] = {n->store, id, n->notification_id, kind_name(n->kind),
-	    n->native_type, number(rank, kind_rank(n->kind)), n->store_purchase_id,
-	    number(occurred, n->occurred_at), n->product_id, n->account_ref, state_name(n->state),
-	    boolean(n->current_only), renew(n->will_renew),
-	    n->expires_at == TIME_NONE ? NULL : number(expires, n->expires_at), n->transaction_id,
-	    n->has_amount ? number(amount, n->amount_minor) : NULL,
-	    *n->currency ? n->currency : NULL, number(quantity, n->quantity), boolean(n->partial),
-	    n->remark};
+	    n->native_type, pg_number(rank, kind_rank(n->kind)), n->store_purchase_id,
+	    pg_number(occurred, n->occurred_at), n->product_id, n->account_ref,
+	    state_name(n->state), boolean(n->current_only), renew(n->will_renew),
+	    n->expires_at == TIME_NONE ? NULL : pg_number(expires, n->expires_at),
+	    n->transaction_id, n->has_amount ? pg_number(amount, n->amount_minor) : NULL,
+	    *n->currency ? n->currency : NULL, pg_number(quantity, n->quantity),
+	    boolean(n->partial), n->remark};
 	PGresult *res = NULL;
 
 	if (pg_run(intake, cli_sql_reprocess_sql, PARAMS, params, &res, err) < 0)

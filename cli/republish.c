@@ -15,8 +15,6 @@
 /* So many rows a transaction: their purchases are locked until it ends. */
 enum { PAGE_ROWS = 500 };
 
-#define NUMBER_SIZE 24
-
 struct republish {
 	char *database_url;
 	char *message, *source, *purchase, *since, *until;
@@ -101,7 +99,7 @@ static int republish_message(
     PGconn *conn, const struct republish *r, struct tally *tally, struct err *err)
 {
 	const char *params[] = {r->message, r->source};
-	char ids[NUMBER_SIZE + 2];
+	char ids[PG_NUMBER_SIZE + 2];
 	PGresult *res = NULL;
 	int rc = -1;
 
@@ -127,13 +125,12 @@ done:
 static int republish_page(PGconn *conn, const struct republish *r, int64_t *after,
     struct tally *tally, int64_t *ret_rows, struct err *err)
 {
-	char from[NUMBER_SIZE], most[NUMBER_SIZE];
-	const char *params[] = {from, most, r->purchase, r->since, r->until};
+	char from[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {
+	    pg_number(from, *after), pg_number(most, PAGE_ROWS), r->purchase, r->since, r->until};
 	PGresult *res = NULL;
 	int rc = -1;
 
-	snprintf(from, sizeof(from), "%" PRId64, *after);
-	snprintf(most, sizeof(most), "%d", PAGE_ROWS);
 	if (pg_run(conn, cli_sql_republish_page_sql, 5, params, &res, err) < 0)
 		goto done;
 	*ret_rows = pg_int(res, 0, "rows");

@@ -5,8 +5,6 @@
 #include "common/memory.h"
 #include "common/pg.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,14 +48,12 @@ static int find_in_database(PGconn *intake, const char *sql, int n_params,
 static int find_by_position(struct sources *sources, struct stream_id id, int64_t shard,
     struct names *found, struct err *err)
 {
-	char tick[24], row[24], number[24];
-	const char *params[] = {tick, row, shard < 0 ? NULL : number};
+	char tick[PG_NUMBER_SIZE], row[PG_NUMBER_SIZE], number[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(tick, stream_id_bigint(id.ms)),
+	    pg_number(row, stream_id_bigint(id.seq)), shard < 0 ? NULL : pg_number(number, shard)};
 
 	if (id.ms > INT64_MAX || id.seq > INT64_MAX)
 		return 0;
-	snprintf(tick, sizeof(tick), "%" PRIu64, id.ms);
-	snprintf(row, sizeof(row), "%" PRIu64, id.seq);
-	snprintf(number, sizeof(number), "%" PRId64, shard);
 	return find_in_database(
 	    sources->intake, cli_sql_trace_by_position_sql, 3, params, found, err);
 }

@@ -6,8 +6,6 @@
 #include "common/memory.h"
 #include "common/pg.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,12 +97,12 @@ static int read_ticks(PGconn *intake, const char *outbox_id, struct trace *t, st
 static int read_message(
     PGconn *intake, const struct trace_name *name, struct trace *t, struct err *err)
 {
-	char id[24];
-	const char *params[] = {name->source, name->message_id, name->outbox_id ? id : NULL};
+	char id[PG_NUMBER_SIZE];
+	const char *params[] = {name->source, name->message_id,
+	    name->outbox_id ? pg_number(id, name->outbox_id) : NULL};
 	PGresult *res = NULL;
 	int rc = -1;
 
-	snprintf(id, sizeof(id), "%" PRId64, name->outbox_id);
 	if (pg_run(intake, cli_sql_trace_message_sql, 3, params, &res, err) < 0)
 		goto done;
 	take_message(t, res);
@@ -155,12 +153,12 @@ static struct trace_consumer take_consumer(const PGresult *res, int row)
 
 static int read_consumers(PGconn *effects, const char *consumer, struct trace *t, struct err *err)
 {
-	char shard[24];
+	char shard[PG_NUMBER_SIZE];
 	bool has_shard = t->has_row || t->n_positions > 0;
-	const char *params[] = {t->source, t->message_id, has_shard ? shard : NULL, consumer};
+	const char *params[] = {
+	    t->source, t->message_id, has_shard ? pg_number(shard, t->shard) : NULL, consumer};
 	PGresult *res = NULL;
 
-	snprintf(shard, sizeof(shard), "%u", t->shard);
 	if (pg_run(effects, cli_sql_trace_consumers_sql, 4, params, &res, err) < 0)
 		return -1;
 	t->n_consumers = (size_t)PQntuples(res);

@@ -4,6 +4,8 @@
 #include "common/pg_io.h"
 
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,4 +222,10 @@ bool pg_bool(const PGresult *res, int row, const char *column)
 const char *pg_text(const PGresult *res, int row, const char *column)
 {
 	return value(res, row, column);
+}
+
+const char *pg_number(char buf[PG_NUMBER_SIZE], int64_t n)
+{
+	snprintf(buf, PG_NUMBER_SIZE, "%" PRId64, n);
+	return buf;
 }

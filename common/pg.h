@@ -142,6 +142,10 @@ uint64_t pg_uint(const PGresult *res, int row, const char *column);
 bool pg_bool(const PGresult *res, int row, const char *column);
 const char *pg_text(const PGresult *res, int row, const char *column); /* NULL for SQL NULL */
 
+/* A number as a text parameter, in buf, which is returned. */
+#define PG_NUMBER_SIZE 24
+const char *pg_number(char buf[PG_NUMBER_SIZE], int64_t n);
+
 /* Refuse (ERR_MISMATCH, exit 3) unless schema ("intake" or "effects") is at exactly the version
  * that this binary was built with. */
 int pg_check_schema(PGconn *conn, const char *schema, struct err *err) warn_unused;

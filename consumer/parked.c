@@ -11,12 +11,9 @@
 #include "consumer_text.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NUMBER_SIZE 24
 
 /* An error as a text that every database takes: a message may have been cut within a character. */
 struct reason {
@@ -39,12 +36,6 @@ static const char *reason_of(const struct err *err, struct reason *ret)
 		}
 	}
 	return ret->text;
-}
-
-static const char *number(char buf[NUMBER_SIZE], int64_t n)
-{
-	snprintf(buf, NUMBER_SIZE, "%" PRId64, n);
-	return buf;
 }
 
 /* A statement that gives a row if it has moved something. */
@@ -119,7 +110,7 @@ int parked_add(struct inbox *b, struct stream_id from, const struct batch *batch
 	const struct event *event = &batch->events[0];
 	char from_text[STREAM_ID_SIZE], to_text[STREAM_ID_SIZE], at_text[STREAM_ID_SIZE];
 	char published[CLOCK_RFC3339_SIZE], read_at[CLOCK_RFC3339_SIZE];
-	char starts[NUMBER_SIZE], wait_ms[NUMBER_SIZE];
+	char starts[PG_NUMBER_SIZE], wait_ms[PG_NUMBER_SIZE];
 	struct reason reason;
 	int64_t published_ms;
 	bool is_published = batch_published_at(event, &published_ms);
@@ -136,8 +127,8 @@ int parked_add(struct inbox *b, struct stream_id from, const struct batch *batch
 	    stream_id_format(event->stream_id, at_text), event->field[EVENT_SOURCE].s,
 	    event->field[EVENT_ID].s, event->field[EVENT_SUBJECT].s,
 	    event->field[EVENT_TRACEPARENT].s, is_published ? published : NULL, read_at, json,
-	    parked_state_name(parking->state), number(starts, parking->starts),
-	    number(wait_ms, parking->wait_ms), reason_of(why, &reason)};
+	    parked_state_name(parking->state), pg_number(starts, parking->starts),
+	    pg_number(wait_ms, parking->wait_ms), reason_of(why, &reason)};
 	/* Durable: that it was started, if it was alone. A restart reads it again from the cursor.
 	 */
 	if (FAILPOINT_ERR("consumer.before_park", err) < 0)
@@ -155,9 +146,9 @@ done:
 int parked_start(
     struct inbox *b, struct parked *p, int64_t wait_ms, bool *ret_moved, struct err *err)
 {
-	char starts[NUMBER_SIZE], wait[NUMBER_SIZE];
+	char starts[PG_NUMBER_SIZE], wait[PG_NUMBER_SIZE];
 	const char *params[] = {b->options->consumer, b->shard_text, p->source, p->message_id,
-	    number(starts, p->starts), number(wait, wait_ms)};
+	    pg_number(starts, p->starts), pg_number(wait, wait_ms)};
 
 	b->handler_ran = false;
 	if (move(b, consumer_sql_parked_start_sql, 6, params, ret_moved, err) < 0)
@@ -171,9 +162,9 @@ int parked_start(
 static int release_and_commit(
     struct inbox *b, const struct parked *p, bool *ret_moved, struct err *err)
 {
-	char starts[NUMBER_SIZE];
+	char starts[PG_NUMBER_SIZE];
 	const char *params[] = {b->options->consumer, b->options->instance, b->shard_text,
-	    p->source, p->message_id, number(starts, p->starts), b->options->handler};
+	    p->source, p->message_id, pg_number(starts, p->starts), b->options->handler};
 
 	if (pg_exec(b->conn, "BEGIN", err) < 0)
 		return -1;
@@ -201,11 +192,11 @@ int parked_release(struct inbox *b, const struct parked *p, bool *ret_moved, str
 int parked_fail(struct inbox *b, const struct parked *p, const struct parking *parking,
     const struct err *why, bool *ret_moved, struct err *err)
 {
-	char starts[NUMBER_SIZE], wait_ms[NUMBER_SIZE];
+	char starts[PG_NUMBER_SIZE], wait_ms[PG_NUMBER_SIZE];
 	struct reason reason;
 	const char *params[] = {b->options->consumer, b->shard_text, p->source, p->message_id,
-	    number(starts, p->starts), parked_state_name(parking->state),
-	    number(wait_ms, parking->wait_ms), reason_of(why, &reason)};
+	    pg_number(starts, p->starts), parked_state_name(parking->state),
+	    pg_number(wait_ms, parking->wait_ms), reason_of(why, &reason)};
 
 	b->handler_ran = false;
 	return move(b, consumer_sql_parked_fail_sql, 8, params, ret_moved, err);

@@ -11,7 +11,6 @@
 #include "common/upkeep.h"
 #include "consumer_text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,14 +42,13 @@ struct walk {
 static int purge_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct err *err)
 {
 	struct walk *w = ctx;
-	char shard[12], keep[24], rows[24];
-	const char *params[] = {w->purge->config->consumer, shard, w->floor, keep, w->after, rows};
+	char shard[PG_NUMBER_SIZE], keep[PG_NUMBER_SIZE], rows[PG_NUMBER_SIZE];
+	const char *params[] = {w->purge->config->consumer, pg_number(shard, w->shard), w->floor,
+	    pg_number(keep, w->purge->config->inbox_retention_ms), w->after,
+	    pg_number(rows, at_most)};
 	PGresult *res = NULL;
 	const char *up_to;
 
-	snprintf(shard, sizeof(shard), "%u", w->shard);
-	snprintf(keep, sizeof(keep), "%" PRId64, w->purge->config->inbox_retention_ms);
-	snprintf(rows, sizeof(rows), "%" PRId64, at_most);
 	if (pg_run(w->conn, consumer_sql_purge_sql, 6, params, &res, err) < 0)
 		return -1;
 	up_to = pg_text(res, 0, "looked_up_to");

@@ -7,8 +7,6 @@
 #include "common/upkeep.h"
 #include "producer_text.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Bodies that one statement nulls. */
@@ -36,12 +34,11 @@ static int make_partitions(PGconn *conn, struct err *err)
 static int forget_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct err *err)
 {
 	struct retention *r = ctx;
-	char keep[24], rows[24];
-	const char *params[] = {keep, rows};
+	char keep[PG_NUMBER_SIZE], rows[PG_NUMBER_SIZE];
+	const char *params[] = {
+	    pg_number(keep, r->config->body_retention), pg_number(rows, at_most)};
 	PGresult *res = NULL;
 
-	snprintf(keep, sizeof(keep), "%" PRId64, r->config->body_retention);
-	snprintf(rows, sizeof(rows), "%" PRId64, at_most);
 	if (pg_run(r->conn, producer_sql_forget_bodies_sql, 2, params, &res, err) < 0)
 		return -1;
 	*ret_done = pg_int(res, 0, "forgotten");

@@ -49,16 +49,6 @@ static void make_metrics(struct retention *r, struct metrics *m)
 	    m, METRIC_COUNTER, "umavez_partitions_dropped_total", "Partitions dropped", NULL);
 }
 
-static int run_of(
-    struct retention *r, PGconn *conn, const char *sql, PGresult **ret_res, struct err *err)
-{
-	char keep[24];
-	const char *params[] = {keep};
-
-	snprintf(keep, sizeof(keep), "%" PRId64, r->config->retention);
-	return pg_run(conn, sql, 1, params, ret_res, err);
-}
-
 static int make_partitions(PGconn *conn, struct err *err)
 {
 	PGresult *res = NULL;
@@ -90,13 +80,15 @@ static void tell_held(struct retention *r, const char *partition, const char *re
 /* *ret_more: one was dropped, and another one may be waiting. */
 static int drop_one(struct retention *r, PGconn *conn, bool *ret_more, struct err *err)
 {
+	char keep[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(keep, r->config->retention)};
 	PGresult *res = NULL;
 	const char *dropped;
 
 	/* Durable: nothing new.  A restart finds the partition, or finds it gone: the drop is one
 	 * transaction, and the floor is worked out from what is left. */
 	if (FAILPOINT_ERR("relay.before_drop", err) < 0 ||
-	    run_of(r, conn, relay_sql_drop_expired_sql, &res, err) < 0)
+	    pg_run(conn, relay_sql_drop_expired_sql, 1, params, &res, err) < 0)
 		return -1;
 	dropped = pg_text(res, 0, "dropped");
 	*ret_more = dropped != NULL;
@@ -118,12 +110,11 @@ struct sweep {
 static int sweep_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct err *err)
 {
 	const struct sweep *s = ctx;
-	char keep[24], rows[24];
-	const char *params[] = {keep, rows};
+	char keep[PG_NUMBER_SIZE], rows[PG_NUMBER_SIZE];
+	const char *params[] = {
+	    pg_number(keep, s->retention->config->retention), pg_number(rows, at_most)};
 	PGresult *res = NULL;
 
-	snprintf(keep, sizeof(keep), "%" PRId64, s->retention->config->retention);
-	snprintf(rows, sizeof(rows), "%" PRId64, at_most);
 	if (pg_run(s->conn, relay_sql_sweep_default_sql, 2, params, &res, err) < 0)
 		return -1;
 	*ret_done = pg_int(res, 0, "removed");
