@@ -100,3 +100,15 @@ int upkeep_pieces(int (*piece)(void *ctx, int64_t at_most, int64_t *ret_done, st
 	}
 	return 0;
 }
+
+int upkeep_partitions(PGconn *conn, struct err *err)
+{
+	PGresult *res = NULL;
+
+	if (pg_run(conn, "SELECT intake.make_partitions() AS made", 0, NULL, &res, err) < 0)
+		return -1;
+	if (pg_int(res, 0, "made") > 0)
+		log_info("partitions made", lf_int("count", pg_int(res, 0, "made")));
+	PQclear(res);
+	return 0;
+}

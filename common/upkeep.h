@@ -11,7 +11,6 @@
 #include "common/err.h"
 
 #include <libpq-fe.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 struct upkeep;
@@ -39,5 +38,9 @@ void upkeep_stop(struct upkeep *u);
  */
 int upkeep_pieces(int (*piece)(void *ctx, int64_t at_most, int64_t *ret_done, struct err *err),
     void *ctx, int64_t at_most, int64_t *total, struct err *err) warn_unused;
+
+/* Partitions of the schema intake for the days ahead (schema/008): relay and producer both see to
+ * them, so that inserts have theirs when only one of the two runs. */
+int upkeep_partitions(PGconn *conn, struct err *err) warn_unused;
 
 #endif

@@ -19,18 +19,6 @@ struct retention {
 	PGconn *conn; /* of the round under way */
 };
 
-static int make_partitions(PGconn *conn, struct err *err)
-{
-	PGresult *res = NULL;
-
-	if (pg_run(conn, producer_sql_make_partitions_sql, 0, NULL, &res, err) < 0)
-		return -1;
-	if (pg_int(res, 0, "made") > 0)
-		log_info("partitions made", lf_int("count", pg_int(res, 0, "made")));
-	PQclear(res);
-	return 0;
-}
-
 static int forget_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct err *err)
 {
 	struct retention *r = ctx;
@@ -52,7 +40,7 @@ static int round_of(void *ctx, PGconn *conn, struct err *err)
 	struct retention *r = ctx;
 	int64_t forgotten = 0;
 
-	if (make_partitions(conn, err) < 0)
+	if (upkeep_partitions(conn, err) < 0)
 		return -1;
 	r->conn = conn;
 	if (upkeep_pieces(forget_piece, r, BODIES, &forgotten, err) < 0)

@@ -49,18 +49,6 @@ static void make_metrics(struct retention *r, struct metrics *m)
 	    m, METRIC_COUNTER, "umavez_partitions_dropped_total", "Partitions dropped", NULL);
 }
 
-static int make_partitions(PGconn *conn, struct err *err)
-{
-	PGresult *res = NULL;
-
-	if (pg_run(conn, relay_sql_make_partitions_sql, 0, NULL, &res, err) < 0)
-		return -1;
-	if (pg_int(res, 0, "made") > 0)
-		log_info("partitions made", lf_int("count", pg_int(res, 0, "made")));
-	PQclear(res);
-	return 0;
-}
-
 /* At once when it is news, then once an hour. */
 static void tell_held(struct retention *r, const char *partition, const char *reason)
 {
@@ -200,7 +188,7 @@ static int round_of(void *ctx, PGconn *conn, struct err *err)
 	struct retention *r = ctx;
 	bool more = true;
 
-	if (make_partitions(conn, err) < 0)
+	if (upkeep_partitions(conn, err) < 0)
 		return -1;
 	while (more && !service_stopping()) {
 		if (lift_floors(r, conn, err) < 0 || drop_one(r, conn, &more, err) < 0)
