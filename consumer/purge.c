@@ -53,6 +53,7 @@ static int purge_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct err
 		return -1;
 	up_to = pg_text(res, 0, "looked_up_to");
 	w->gone += pg_int(res, 0, "purged");
+	metric_add(w->purge->purged, (double)pg_int(res, 0, "purged"));
 	w->looked += at_most;
 	*ret_done = up_to && w->looked < ROUND_ROWS ? at_most : 0;
 	if (up_to)
@@ -91,7 +92,6 @@ static int purge_shard(
 		return 0;
 	if (upkeep_pieces(purge_piece, &w, ROWS, &total, err) < 0)
 		return err_wrap(err, "shard %u", shard);
-	metric_add(p->purged, (double)w.gone);
 	if (w.gone > 0)
 		log_info("inbox purged", lf_int("shard", shard), lf_int("rows", w.gone),
 		    lf_str("floor", w.floor));
