@@ -51,19 +51,6 @@ static int move(
 	return 0;
 }
 
-/* A function that says whether it has moved something. */
-static int call(
-    struct inbox *b, const char *sql, int n, const char *const *params, bool *ret, struct err *err)
-{
-	PGresult *res = NULL;
-
-	if (pg_run(b->conn, sql, n, params, &res, err) < 0)
-		return -1;
-	*ret = pg_bool(res, 0, "moved");
-	PQclear(res);
-	return 0;
-}
-
 static int take(const PGresult *res, struct parked *ret, struct err *err)
 {
 	if (!parked_state_parse(pg_text(res, 0, "state"), &ret->state) ||
@@ -134,7 +121,7 @@ int parked_add(struct inbox *b, struct stream_id from, const struct batch *batch
 	if (FAILPOINT_ERR("consumer.before_park", err) < 0)
 		goto done;
 	b->handler_ran = false;
-	if (call(b, consumer_sql_parked_add_sql, 16, params, ret_moved, err) < 0)
+	if (move(b, consumer_sql_parked_add_sql, 16, params, ret_moved, err) < 0)
 		goto done;
 	/* Durable: the parked message, and the cursor behind it. A restart goes on there. */
 	rc = FAILPOINT_ERR("consumer.after_park", err);
@@ -169,7 +156,7 @@ static int release_and_commit(
 	if (pg_exec(b->conn, "BEGIN", err) < 0)
 		return -1;
 	b->handler_ran = true;
-	if (call(b, consumer_sql_parked_release_sql, 7, params, ret_moved, err) < 0)
+	if (move(b, consumer_sql_parked_release_sql, 7, params, ret_moved, err) < 0)
 		return -1;
 	/* Durable: its start. Inbox row, effects and what becomes of the parked rows are in one
 	 * open transaction, which dies with its connection. */
