@@ -1,4 +1,5 @@
--- The deployment: its cluster, its gaps.
+-- The deployment: its cluster, its gaps, what is quarantined, and whether both schemas belong to it.
+-- $1 shards that effects knows, or NULL where it is not at hand
 SELECT 'cluster' AS name, CASE WHEN s.system_identifier = c.system_identifier THEN 'ok' ELSE 'fail' END AS level,
     CASE WHEN s.system_identifier = c.system_identifier THEN 'cluster ' || c.system_identifier
          ELSE 'this is cluster ' || c.system_identifier || ', the outbox was written in '

@@ -1,5 +1,6 @@
--- $5 its starts  $6 what it is now  $7 when it is due again, in ms  $8 the error.  No row: somebody else
--- moved or marked it.
+-- $1 consumer  $2 shard  $3 source  $4 message id  $5 its starts  $6 its state from now on
+-- $7 when it is due again, in ms  $8 the error
+-- No row: somebody else moved or marked it.
 UPDATE effects.parked
 SET state = $6, error = $8, last_at = clock_timestamp(),
     next_at = clock_timestamp() + $7::float8 * interval '1 millisecond',

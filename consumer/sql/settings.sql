@@ -1,5 +1,5 @@
--- $1: the handler's name, as the user wrote it.  name is NULL when there is no such function, or when
--- it is none that a SELECT can call once an event.
+-- $1 the handler's name, as the user wrote it
+-- handler is NULL when there is no such function, or when it is none that a SELECT can call once an event.
 SELECT s.shards,
     (SELECT format('%I.%I(json)', n.nspname, p.proname)
      FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace

@@ -1,3 +1,4 @@
+-- Parameters as intake.receive() names them, in its order: arrays of one length.
 SELECT unnest(intake.receive(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
     $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23)) AS accepted
