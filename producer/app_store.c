@@ -3,6 +3,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "producer/app_store_map.h"
+#include "producer/app_store_part.h"
 #include "producer/chain_cache.h"
 #include "producer/json.h"
 #include "producer/jws.h"
@@ -25,14 +26,6 @@ struct app_store {
 	struct ocsp *ocsp; /* NULL: not asked for */
 };
 
-/* One JWS of a notification, verified. */
-struct part {
-	struct jws *jws;
-	json_t *json;    /* NULL: its payload is no JSON that we accept, */
-	const char *why; /* and this says why */
-	int64_t at_ms;   /* signedDate, or now where there is none */
-};
-
 /* Whom the notification is for. */
 struct address {
 	char *bundle_id;
@@ -43,7 +36,7 @@ struct address {
 struct reading {
 	struct app_store *store;
 	int64_t now_ms;
-	struct part outer, transaction, renewal;
+	struct app_store_part outer, transaction, renewal;
 	struct address address;
 	struct refusal refusal;
 };
@@ -128,7 +121,7 @@ static enum verdict check_revocation(struct reading *r, struct chain *chain)
 }
 
 /* The signature first: nobody but Apple makes us ask a responder. */
-static enum verdict check_signature(struct reading *r, const struct part *part)
+static enum verdict check_signature(struct reading *r, const struct app_store_part *part)
 {
 	const struct jws *jws = part->jws;
 	const char *why = NULL;
@@ -147,28 +140,14 @@ static enum verdict check_signature(struct reading *r, const struct part *part)
 	return verdict;
 }
 
-/* NULL, or why it is no JWS (static text). */
-static const char *read_part(const struct reading *r, const char *text, struct part *part)
-{
-	const char *why = NULL;
-
-	part->jws = jws_read(text, strlen(text), &why);
-	if (!part->jws)
-		return why;
-	part->json = json_read(part->jws->payload, part->jws->payload_len, &part->why);
-	part->at_ms = r->now_ms;
-	json_get_int(part->json, "signedDate", &part->at_ms);
-	return NULL;
-}
-
 /*
  * The certificates must have been valid when Apple signed, so that a retry still verifies after the
  * leaf has expired.  That time is what the JWS itself says; whoever could lie about it has a key of
  * Apple's.
  */
-static enum verdict verify_part(struct reading *r, const char *text, struct part *part)
+static enum verdict verify_part(struct reading *r, const char *text, struct app_store_part *part)
 {
-	const char *why = read_part(r, text, part);
+	const char *why = app_store_part_read(r->now_ms, text, part);
 
 	if (why)
 		return refuse(r, VERDICT_FORGED, "bad_jws", why);
@@ -178,36 +157,14 @@ static enum verdict verify_part(struct reading *r, const char *text, struct part
 	return check_signature(r, part);
 }
 
-static void part_done(struct part *part)
-{
-	json_decref(part->json);
-	jws_free(part->jws);
-}
-
-/* The string at path in a payload, also where that is no JSON we accept. malloc'd, or NULL. */
-static char *claim(const struct part *part, const char *path)
-{
-	if (part->json)
-		return json_dup_string(part->json, path);
-	return json_peek_string(part->jws->payload, part->jws->payload_len, path);
-}
-
-static char *claim_below(const struct part *part, const char *holder, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "%s.%s", holder, name);
-	return claim(part, path);
-}
-
 /* The member that says whom the payload is for, and its bundleId. */
-static const char *find_holder(const struct part *outer, char **ret_bundle_id)
+static const char *find_holder(const struct app_store_part *outer, char **ret_bundle_id)
 {
 	static const char *const holders[] = {
 	    "data", "summary", "externalPurchaseToken", "appData"};
 
 	for (size_t i = 0; i < sizeof(holders) / sizeof(holders[0]); i++) {
-		*ret_bundle_id = claim_below(outer, holders[i], "bundleId");
+		*ret_bundle_id = app_store_claim_below(outer, holders[i], "bundleId");
 		if (*ret_bundle_id || json_get_object(outer->json, holders[i]))
 			return holders[i];
 	}
@@ -215,14 +172,14 @@ static const char *find_holder(const struct part *outer, char **ret_bundle_id)
 }
 
 /* An externalPurchaseToken shows it by its id. */
-static char *find_environment(const struct part *outer, const char *holder)
+static char *find_environment(const struct app_store_part *outer, const char *holder)
 {
 	const char *environment;
 	char *id;
 
 	if (strcmp(holder, "externalPurchaseToken") != 0)
-		return claim_below(outer, holder, "environment");
-	id = claim_below(outer, holder, "externalPurchaseId");
+		return app_store_claim_below(outer, holder, "environment");
+	id = app_store_claim_below(outer, holder, "externalPurchaseId");
 	environment = id && strncmp(id, "SANDBOX", 7) == 0 ? "Sandbox" : "Production";
 	free(id);
 	return mem_strdup(environment);
@@ -264,9 +221,10 @@ static enum verdict check_address(struct reading *r)
 	return VERDICT_AUTHENTIC;
 }
 
-static bool same_claim(const struct part *part, const char *name, const char *want, bool optional)
+static bool same_claim(
+    const struct app_store_part *part, const char *name, const char *want, bool optional)
 {
-	char *found = claim(part, name);
+	char *found = app_store_claim(part, name);
 	bool same = found ? strcmp(found, want) == 0 : optional;
 
 	free(found);
@@ -274,7 +232,8 @@ static bool same_claim(const struct part *part, const char *name, const char *wa
 }
 
 /* Where the inner payload is unreadable, what can be read of it must agree. */
-static enum verdict check_inner(struct reading *r, const struct part *inner, bool names_bundle)
+static enum verdict check_inner(
+    struct reading *r, const struct app_store_part *inner, bool names_bundle)
 {
 	bool readable = inner->json != NULL;
 
@@ -287,7 +246,7 @@ static enum verdict check_inner(struct reading *r, const struct part *inner, boo
 
 /* A JWS inside the payload. It is as authentic as what is around it, or nothing is. */
 static enum verdict verify_inner(
-    struct reading *r, const char *path, bool names_bundle, struct part *inner)
+    struct reading *r, const char *path, bool names_bundle, struct app_store_part *inner)
 {
 	const json_t *value = json_at(r->outer.json, path);
 	enum verdict verdict;
@@ -327,7 +286,7 @@ static struct notification *understand(const struct reading *r)
 	struct app_store_payloads payloads = {r->outer.json, r->transaction.json, r->renewal.json};
 	const char *why = r->outer.why;
 
-	n->notification_id = claim(&r->outer, "notificationUUID");
+	n->notification_id = app_store_claim(&r->outer, "notificationUUID");
 	n->occurred_at = r->outer.at_ms;
 	if (!why)
 		why = r->transaction.why ? r->transaction.why : r->renewal.why;
@@ -344,12 +303,12 @@ static void reading_done(struct reading *r)
 {
 	free(r->address.bundle_id);
 	free(r->address.environment);
-	part_done(&r->renewal);
-	part_done(&r->transaction);
-	part_done(&r->outer);
+	app_store_part_done(&r->renewal);
+	app_store_part_done(&r->transaction);
+	app_store_part_done(&r->outer);
 }
 
-static void reread_inner(struct reading *r, const char *path, struct part *inner)
+static void reread_inner(struct reading *r, const char *path, struct app_store_part *inner)
 {
 	const json_t *value = json_at(r->outer.json, path);
 	const char *why = NULL;
@@ -357,7 +316,7 @@ static void reread_inner(struct reading *r, const char *path, struct part *inner
 	if (!value || json_is_null(value))
 		return;
 	if (json_is_string(value))
-		why = read_part(r, json_string_value(value), inner);
+		why = app_store_part_read(r->now_ms, json_string_value(value), inner);
 	else
 		why = "a JWS inside is no text";
 	if (why)
@@ -384,7 +343,7 @@ struct notification *app_store_reread(const char *store, const struct webhook *h
 
 	r.address.environment = mem_strdup(sandbox ? "Sandbox" : "Production");
 	if (text)
-		why = read_part(&r, text, &r.outer);
+		why = app_store_part_read(r.now_ms, text, &r.outer);
 	reread_inner(&r, "data.signedTransactionInfo", &r.transaction);
 	reread_inner(&r, "data.signedRenewalInfo", &r.renewal);
 	n = r.outer.jws ? understand(&r)
