@@ -64,8 +64,6 @@ static const char usage[] =
     "owner:\n"
     "run it as that role.";
 
-#define OTHER_PACKAGE "its package is none of --google-package"
-
 static bool is_store(const struct quarantined *q, const char *family)
 {
 	return strncmp(q->store, family, strlen(family)) == 0;
@@ -83,8 +81,9 @@ static struct notification *read_again(
 		return app_store_reread(q->store, &q->hook);
 	else if (!is_store(q, "google_play"))
 		*ret_why = "its store has no parser";
-	else if (r->packages.n == 0 && q->remark && strcmp(q->remark, OTHER_PACKAGE) == 0)
-		*ret_why = OTHER_PACKAGE;
+	else if (r->packages.n == 0 && q->remark &&
+		 strcmp(q->remark, GOOGLE_PLAY_OTHER_PACKAGE) == 0)
+		*ret_why = GOOGLE_PLAY_OTHER_PACKAGE;
 	else
 		return google_play_reread(&r->packages, &q->hook);
 	return NULL;
@@ -107,12 +106,11 @@ static void take_row(const PGresult *res, int row, struct quarantined *ret)
 	*ret = q;
 }
 
-static void say(const struct quarantined *q, const char *fmt, const char *detail)
+static void say(const struct quarantined *q, const char *what, const char *detail)
 {
 	char *id = print_escape(q->id), *escaped = print_escape(detail);
 
-	printf("%s/%s: ", q->store, id);
-	printf("%s%s\n", fmt, escaped);
+	printf("%s/%s: %s%s\n", q->store, id, what, escaped);
 	free(id);
 	free(escaped);
 }

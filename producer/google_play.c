@@ -169,7 +169,7 @@ static const char *read_notice(
 	set_id(n, m, package);
 	why = google_notice_read(notice, n);
 	if (package && !is_ours(&g->config.packages, package))
-		why = "its package is none of --google-package";
+		why = GOOGLE_PLAY_OTHER_PACKAGE;
 	json_decref(notice);
 	return why;
 }

@@ -33,6 +33,9 @@ void google_play_free(struct google_play *g); /* NULL is fine */
 enum verdict google_play_read(void *google, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal);
 
+/* Why a notification is quarantined that is for none of the given packages. */
+#define GOOGLE_PLAY_OTHER_PACKAGE "its package is none of --google-package"
+
 /*
  * What a body that was authentic when it came says to today's parser: no token is checked again.
  * packages as in google_play_config; pubsub_message_id as it was, which an unwrapped push needs.
