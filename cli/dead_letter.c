@@ -28,11 +28,11 @@ struct letter_command {
 #define STATES "any|retrying|held|failed|retry|discard"
 
 static const struct option options[] = {
-    {"database-url", OPT_STRING, AT(database_url), NULL, "PostgreSQL, where effects lives",
-	OPT_SECRET, 0, 0, NULL, "DATABASE_URL"},
-    {"effects-database-url", OPT_STRING, AT(effects_database_url), NULL,
-	"The same, where intake lives in another database", OPT_SECRET, 0, 0, NULL, NULL},
-    {"consumer", OPT_STRING, AT(consumer), NULL, "Only this consumer (all)", 0, 0, 0, NULL, NULL},
+    {"database-url", OPT_PG_URL, AT(database_url), NULL,
+	"PostgreSQL, where intake and effects live", OPT_SECRET, 0, 0, NULL, "DATABASE_URL"},
+    {"effects-database-url", OPT_PG_URL, AT(effects_database_url), NULL,
+	"Where effects lives, if not in the same database as intake", OPT_SECRET, 0, 0, NULL, NULL},
+    {"consumer", OPT_NAME, AT(consumer), NULL, "Only this consumer (all)", 0, 0, 0, NULL, NULL},
     {"source", OPT_STRING, AT(source), NULL, "Only messages of this source (all)", 0, 0, 0, NULL,
 	NULL},
     {"subject", OPT_STRING, AT(subject), NULL, "Only messages about this subject (all)", 0, 0, 0,
@@ -44,7 +44,7 @@ static const struct option options[] = {
     {"reason", OPT_STRING, AT(reason), NULL, "discard: why, kept with the message; required", 0, 0,
 	0, NULL, NULL},
     {"yes", OPT_BOOL, AT(yes), "off", "discard: do not ask", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, AT(json), "off", "For programs: one object a message, one a line", 0, 0, 0,
+    {"json", OPT_BOOL, AT(json), "off", "One object a message, one a line, for programs", 0, 0, 0,
 	NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
@@ -246,7 +246,7 @@ static int confirm(const struct letter_command *c, struct err *err)
 	if (c->yes)
 		return 0;
 	if (!isatty(STDIN_FILENO))
-		return err_set(err, ERR_USAGE, "nothing was done: add --yes to discard it");
+		return err_set(err, ERR_USAGE, "nothing was done: give --yes to discard it");
 	fputs("Discard it? (yes or no) ", stderr);
 	if (fgets(answer, sizeof(answer), stdin) && strcmp(answer, "yes\n") == 0)
 		return 0;

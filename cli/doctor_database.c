@@ -143,13 +143,10 @@ PGconn *doctor_database(struct doctor *d, const char *url, const char *schema)
 	struct err err = ERR_INIT;
 	PGconn *conn = NULL;
 
-	/* As in sources.c. */
-	if (pg_connect(url, &session, &conn, &err) < 0 ||
-	    pg_exec(conn, "SET jit = off", &err) < 0) {
+	if (pg_connect(url, &session, &conn, &err) < 0) {
 		doctor_note(d, LEVEL_FAIL, schema,
 		    "check the URL, and that the server runs and lets this role in", "%s",
 		    err.message);
-		PQfinish(conn);
 		return NULL;
 	}
 	run_checks(d, conn, schema, cli_sql_doctor_server_sql, 0, NULL, NULL);

@@ -20,17 +20,10 @@ struct group_command {
 	bool destroy, json;
 };
 
-/* What it works on. */
-struct place {
-	PGconn *intake;
-	struct redis *redis; /* NULL: not reached, and why: */
-	struct err redis_err;
-};
-
 static const struct option options[] = {
     SOURCES_INTAKE_OPTION(
 	offsetof(struct group_command, sources) + offsetof(struct sources_options, database_url)),
-    SOURCES_REDIS_OPTIONS(offsetof(struct group_command, sources)),
+    SOURCES_REDIS_OPTIONS(offsetof(struct group_command, sources), SOURCES_REDIS_HELP),
     {"shard", OPT_INT, offsetof(struct group_command, shard), "-1",
 	"drop: only in this shard (all)", 0, -1, 1023, NULL, NULL},
     {"destroy", OPT_BOOL, offsetof(struct group_command, destroy), "off",
@@ -49,21 +42,21 @@ static const char usage[] =
     "trimming does not wait for it any more; as long as it is in a stream, a relay registers it\n"
     "again: --destroy ends it there too.  The role and the Redis user umavez_operator may do this.";
 
-static int list(const struct group_command *command, struct place *place, struct err *err)
+static int list(const struct group_command *command, struct sources *sources, struct err *err)
 {
 	struct groups groups = {0};
 	struct printer printer;
 
-	if (groups_read(
-		place->intake, place->redis, command->sources.name_space, NULL, &groups, err) < 0)
+	if (groups_read(sources->intake, sources->redis, sources->name_space, NULL, &groups, err) <
+	    0)
 		return -1;
 	printer_init(&printer, stdout);
 	if (command->json)
 		groups_print_json(stdout, &groups);
 	else
-		groups_print(&printer, &groups, place->redis != NULL);
-	if (!place->redis)
-		fprintf(stderr, "umavez group: without Redis: %s\n", place->redis_err.message);
+		groups_print(&printer, &groups, sources->redis != NULL);
+	if (!sources->redis)
+		fprintf(stderr, "umavez group: without Redis: %s\n", sources->redis_err.message);
 	groups_done(&groups);
 	return 0;
 }
@@ -74,7 +67,7 @@ static bool is_meant(const struct group_command *command, const struct group *g)
 }
 
 /* In Redis first: a relay would register again what it sees there. */
-static int destroy(const struct group_command *command, struct place *place,
+static int destroy(const struct group_command *command, struct sources *sources,
     const struct groups *groups, struct err *err)
 {
 	char key[256];
@@ -84,8 +77,8 @@ static int destroy(const struct group_command *command, struct place *place,
 
 		if (!g->in_stream || !is_meant(command, g))
 			continue;
-		event_key(key, sizeof(key), command->sources.name_space, "purchases", g->shard);
-		if (redis_command(place->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) <
+		event_key(key, sizeof(key), sources->name_space, "purchases", g->shard);
+		if (redis_command(sources->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) <
 		    0)
 			return err_wrap(err, "%s", key);
 		printf("destroyed in %s, at %s with %" PRId64 " pending\n", key, g->delivered,
@@ -94,14 +87,14 @@ static int destroy(const struct group_command *command, struct place *place,
 	return 0;
 }
 
-static int forget(const struct group_command *command, struct place *place, const char *name,
+static int forget(const struct group_command *command, struct sources *sources, const char *name,
     int *ret_n, struct err *err)
 {
 	char shard[PG_NUMBER_SIZE];
 	const char *params[] = {name, command->shard < 0 ? NULL : pg_number(shard, command->shard)};
 	PGresult *res = NULL;
 
-	if (pg_run(place->intake, cli_sql_group_drop_sql, 2, params, &res, err) < 0)
+	if (pg_run(sources->intake, cli_sql_group_drop_sql, 2, params, &res, err) < 0)
 		return -1;
 	for (int row = 0; row < PQntuples(res); row++)
 		printf("forgotten in shard %s: what stands after %s may now be trimmed unread\n",
@@ -112,7 +105,7 @@ static int forget(const struct group_command *command, struct place *place, cons
 }
 
 static void warn_of_streams(
-    const struct group_command *command, const struct place *place, const struct groups *groups)
+    const struct group_command *command, const struct sources *sources, const struct groups *groups)
 {
 	size_t there = 0;
 
@@ -125,33 +118,33 @@ static void warn_of_streams(
 		    "umavez group: it is still in %zu streams, and relays will register it again: "
 		    "stop what reads there, then use --destroy\n",
 		    there);
-	if (!place->redis)
+	if (!sources->redis)
 		fprintf(stderr, "umavez group: could not look at the streams: %s\n",
-		    place->redis_err.message);
+		    sources->redis_err.message);
 }
 
 static int drop(
-    const struct group_command *command, struct place *place, const char *name, struct err *err)
+    const struct group_command *command, struct sources *sources, const char *name, struct err *err)
 {
 	struct groups groups = {0};
 	int forgotten = 0, rc = -1;
 
-	if (command->destroy && !place->redis) {
-		*err = place->redis_err;
+	if (command->destroy && !sources->redis) {
+		*err = sources->redis_err;
 		goto done;
 	}
-	if (groups_read(
-		place->intake, place->redis, command->sources.name_space, name, &groups, err) < 0)
+	if (groups_read(sources->intake, sources->redis, sources->name_space, name, &groups, err) <
+	    0)
 		goto done;
-	if (command->destroy && destroy(command, place, &groups, err) < 0)
+	if (command->destroy && destroy(command, sources, &groups, err) < 0)
 		goto done;
-	if (forget(command, place, name, &forgotten, err) < 0)
+	if (forget(command, sources, name, &forgotten, err) < 0)
 		goto done;
 	if (forgotten == 0 && !(command->destroy && groups.n > 0)) {
 		err_set(err, ERR_FATAL, "no such group is registered (see umavez group list)");
 		goto done;
 	}
-	warn_of_streams(command, place, &groups);
+	warn_of_streams(command, sources, &groups);
 	rc = 0;
 done:
 	groups_done(&groups);
@@ -163,20 +156,19 @@ static int run(
 {
 	bool is_list = words->n == 1 && strcmp(words->words[0], "list") == 0;
 	bool is_drop = words->n == 2 && strcmp(words->words[0], "drop") == 0;
-	struct place place = {.redis_err = ERR_INIT};
+	struct sources sources = {.redis_err = ERR_INIT, .name_space = command->sources.name_space};
 	int rc = -1;
 
 	if (!is_list && !is_drop)
 		return err_set(err, ERR_USAGE, "say list, or drop and one NAME (see --help)");
 	if (sources_open_schema(
-		command->sources.database_url, "group", "intake", &place.intake, err) < 0)
+		command->sources.database_url, "group", "intake", &sources.intake, err) < 0)
 		goto done;
-	if (sources_open_redis(command->sources.redis_url, &place.redis, &place.redis_err) < 0)
-		place.redis = NULL;
-	rc = is_list ? list(command, &place, err) : drop(command, &place, words->words[1], err);
+	if (sources_open_redis(command->sources.redis_url, &sources.redis, &sources.redis_err) < 0)
+		sources.redis = NULL;
+	rc = is_list ? list(command, &sources, err) : drop(command, &sources, words->words[1], err);
 done:
-	PQfinish(place.intake);
-	redis_close(place.redis);
+	sources_close(&sources);
 	return rc;
 }
 

@@ -18,8 +18,8 @@ struct rebase {
 
 static const struct option options[] = {
     SOURCES_INTAKE_OPTION(offsetof(struct rebase, database_url)),
-    {"yes", OPT_BOOL, offsetof(struct rebase, yes), "off", "Do it; else only say what is found", 0,
-	0, 0, NULL, NULL},
+    {"yes", OPT_BOOL, offsetof(struct rebase, yes), "off",
+	"Do it; else only say what would be done", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

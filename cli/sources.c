@@ -17,9 +17,7 @@ int sources_open_schema(
 	int rc = -1;
 
 	snprintf(name, sizeof(name), "umavez-%s", command);
-	/* Set-returning functions are guessed to be large: compiling such a plan costs seconds. */
-	if (pg_connect(url, &session, &conn, err) < 0 || pg_check_schema(conn, schema, err) < 0 ||
-	    pg_exec(conn, "SET jit = off", err) < 0)
+	if (pg_connect(url, &session, &conn, err) < 0 || pg_check_schema(conn, schema, err) < 0)
 		goto done;
 	*ret_conn = conn;
 	conn = NULL;

@@ -20,11 +20,13 @@ struct sources_options {
 	char *name_space;
 };
 
-/* Rows of a command's option table; base is the offset of its struct sources_options. */
-#define SOURCES_REDIS_OPTIONS(base)                                                                \
+#define SOURCES_REDIS_HELP "Redis; without it, what only Redis knows is left out"
+
+/* Rows of a command's option table; base is the offset of its struct sources_options.  help says
+ * what becomes of the command without Redis. */
+#define SOURCES_REDIS_OPTIONS(base, help)                                                          \
 	{"redis-url", OPT_REDIS_URL, (base) + offsetof(struct sources_options, redis_url), NULL,   \
-	    "Redis; without it, what only Redis knows is left out", OPT_SECRET, 0, 0, NULL,        \
-	    "REDIS_URL"},                                                                          \
+	    help, OPT_SECRET, 0, 0, NULL, "REDIS_URL"},                                            \
 	{                                                                                          \
 		"namespace", OPT_NAME, (base) + offsetof(struct sources_options, name_space),      \
 		    "umavez", "Prefix of every Redis key", 0, 0, 0, NULL, NULL                     \
@@ -42,9 +44,9 @@ struct sources_options {
 	    {"effects-database-url", OPT_PG_URL,                                                   \
 		(base) + offsetof(struct sources_options, effects_database_url), NULL,             \
 		"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL}, \
-	    SOURCES_REDIS_OPTIONS(base)
+	    SOURCES_REDIS_OPTIONS(base, SOURCES_REDIS_HELP)
 
-/* No URL, or no server: ERR_USAGE, ERR_RETRY. */
+/* No URL: ERR_USAGE; no server: ERR_RETRY.  Close with redis_close(). */
 int sources_open_redis(const char *url, struct redis **ret_redis, struct err *err) warn_unused;
 
 struct sources {
@@ -63,7 +65,7 @@ int sources_open(const struct sources_options *options, const char *command,
     struct sources *ret_sources, struct err *err) warn_unused;
 void sources_close(struct sources *s);
 
-/* One session with one of the schemas, for `umavez <command>`. Close with PQfinish(). */
+/* One session with one of the schemas, for `umavez <command>`.  Close with PQfinish(). */
 int sources_open_schema(const char *url, const char *command, const char *schema, PGconn **ret_conn,
     struct err *err) warn_unused;
 

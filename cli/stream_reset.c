@@ -25,9 +25,9 @@ struct stream_command {
 static const struct option options[] = {
     SOURCES_INTAKE_OPTION(
 	offsetof(struct stream_command, sources) + offsetof(struct sources_options, database_url)),
-    SOURCES_REDIS_OPTIONS(offsetof(struct stream_command, sources)),
-    {"yes", OPT_BOOL, offsetof(struct stream_command, yes), "off", "Do it; else only say what", 0,
-	0, 0, NULL, NULL},
+    SOURCES_REDIS_OPTIONS(offsetof(struct stream_command, sources), "Redis; required"),
+    {"yes", OPT_BOOL, offsetof(struct stream_command, yes), "off",
+	"Do it; else only say what would be done", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

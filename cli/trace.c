@@ -16,12 +16,12 @@ struct trace_command {
 
 static const struct option options[] = {
     SOURCES_OPTIONS(offsetof(struct trace_command, sources)),
-    {"consumer", OPT_STRING, offsetof(struct trace_command, consumer), NULL,
+    {"consumer", OPT_NAME, offsetof(struct trace_command, consumer), NULL,
 	"Only this consumer (all that have a cursor)", 0, 0, 0, NULL, NULL},
     {"shard", OPT_INT, offsetof(struct trace_command, shard), "-1",
 	"Only this shard, for a stream ID (all)", 0, -1, 1023, NULL, NULL},
     {"json", OPT_BOOL, offsetof(struct trace_command, json), "off",
-	"For programs: one object a notification, one a line", 0, 0, 0, NULL, NULL},
+	"One object a notification, one a line, for programs", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
