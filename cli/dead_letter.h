@@ -20,9 +20,9 @@ struct dead_letter {
 	char *consumer, *source, *message_id, *subject, *stream_id, *state;
 	unsigned shard;
 	int64_t starts;
-	int64_t first_ms, last_ms;
-	int64_t next_ms;      /* when its owner turns to it; DEAD_LETTER_NEVER */
-	char *error, *remark; /* NULL: none */
+	int64_t first_ms, last_ms; /* parked, and last touched; ms since 1970, as all times here */
+	int64_t next_ms;           /* when its owner turns to it; DEAD_LETTER_NEVER */
+	char *error, *remark;      /* NULL: none */
 	json_t *history;
 	char *event;    /* NULL unless it was asked for by its id */
 	int64_t behind; /* how many messages of its subject wait behind it */
@@ -35,17 +35,19 @@ struct dead_letters {
 	struct dead_letter *letters;
 };
 
-/* NULL: any; state NULL: all but held, unless an id is given. */
+/* NULL: any; state NULL: all but held, unless an id is given.  id may have its source in front. */
 struct dead_letter_filter {
 	const char *consumer, *state, *source, *subject, *id;
 	int64_t limit;
 };
 
+/* Free with dead_letters_done().  By consumer, in the order of their streams. */
 int dead_letters_read(PGconn *effects, const struct dead_letter_filter *filter,
     struct dead_letters *ret_letters, struct err *err) warn_unused;
 void dead_letters_done(struct dead_letters *d);
 
-/* What waits behind one, in order: [{"source","message_id","state"}], at most limit. */
+/* What waits behind one, in order: [{"source","message_id","state"}], at most limit; the caller's.
+ */
 int dead_letter_behind(PGconn *effects, const struct dead_letter *d, int64_t limit,
     json_t **ret_behind, struct err *err) warn_unused;
 

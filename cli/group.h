@@ -19,7 +19,7 @@ struct group {
 	char *name;
 	bool registered;    /* trimming waits for it */
 	char *acknowledged; /* up to here, as stored; NULL unless registered */
-	char *at;           /* when that was read */
+	char *at;           /* when that was read: YYYY-MM-DD HH:MM:SS in UTC */
 	bool in_stream;
 	char *delivered; /* last-delivered-id; NULL unless in_stream */
 	int64_t pending; /* delivered and not acknowledged */
@@ -30,7 +30,8 @@ struct groups {
 	struct group *list;
 };
 
-/* All of them, by shard and name.  name NULL: any; redis NULL: only the registered. */
+/* All of them, by shard and name.  name NULL: any; redis NULL: only the registered.  Free with
+ * groups_done(). */
 int groups_read(PGconn *intake, struct redis *redis, const char *name_space, const char *name,
     struct groups *ret, struct err *err) warn_unused;
 void groups_done(struct groups *g);

@@ -25,6 +25,8 @@ enum fate {
 };
 extern const char *const fate_names[FATES];
 
+struct sources;
+
 struct consumer_account {
 	char *name;
 	int64_t rows[FATES];
@@ -49,13 +51,13 @@ struct reconcile_options {
 
 /*
  * Reads everything, page by page: its memory and its transactions are bounded by a page, whatever
- * the size of the outbox.
+ * the size of the outbox.  ERR_FATAL: there is no such consumer.  Free with reconcile_done().
  */
-struct sources;
 int reconcile_read(struct sources *sources, const struct reconcile_options *options,
     struct reconciliation *ret, struct err *err) warn_unused;
 void reconcile_done(struct reconciliation *r);
 
+/* Over all consumers. */
 int64_t reconcile_lost(const struct reconciliation *r);
 
 void reconcile_print_json(FILE *out, const struct reconciliation *r);
