@@ -65,10 +65,10 @@ void feed_close(struct feed *f)
 }
 
 /* Redis has no code of its own for a key that is missing. */
-static bool is_missing_key(const struct err *err)
+static bool is_missing_key(const struct redis *r)
 {
-	return strstr(err->message, "no such key") != NULL ||
-	       strstr(err->message, "requires the key to exist") != NULL;
+	return redis_failed_with(r, "ERR no such key") ||
+	       redis_failed_with(r, "ERR The XGROUP subcommand requires the key to exist");
 }
 
 static int unexpected(const char *command, struct err *err)
@@ -98,7 +98,7 @@ static int look_at_bookmark(struct feed *f, struct standing *s, struct err *err)
 
 	s->has_group = false;
 	if (redis_command(f->redis, &reply, &cause, "XINFO GROUPS %s", f->stream) < 0) {
-		if (is_missing_key(&cause))
+		if (is_missing_key(f->redis))
 			return 0;
 		*err = cause;
 		return -1;
@@ -175,7 +175,7 @@ static int look_at_size(struct feed *f, struct stream_size *ret_size, struct err
 	int rc = -1;
 
 	if (redis_command(f->redis, &reply, &cause, "XINFO STREAM %s", f->stream) < 0) {
-		if (!is_missing_key(&cause)) {
+		if (!is_missing_key(f->redis)) {
 			*err = cause;
 			return -1;
 		}
@@ -253,7 +253,7 @@ int feed_make_group(struct feed *f, struct err *err)
 
 	if (redis_command(f->redis, NULL, &cause, "XGROUP CREATE %s %s 0 MKSTREAM", f->stream,
 		f->consumer) == 0 ||
-	    strstr(cause.message, "BUSYGROUP") != NULL)
+	    redis_failed_with(f->redis, "BUSYGROUP"))
 		return 0;
 	*err = cause;
 	return -1;
@@ -269,7 +269,7 @@ int feed_set_bookmark(
 
 	snprintf(place_text, sizeof(place_text), "%" PRId64, place);
 	*ret_there = redis_argv(f->redis, 0, f->counts ? 7 : 5, argv, NULL, NULL, &cause) == 0;
-	if (*ret_there || is_missing_key(&cause) || strstr(cause.message, "NOGROUP") != NULL)
+	if (*ret_there || is_missing_key(f->redis) || redis_failed_with(f->redis, "NOGROUP"))
 		return 0;
 	*err = cause;
 	return -1;
