@@ -1,8 +1,8 @@
 /*
  * command.h - what every subcommand of umavez is made of.
  *
- * A command is one function: argv[0] is its name, its result the exit status (DESIGN.md, section
- * 9). It answers on stdout; what went wrong is one line on stderr.
+ * A command is one function: argv[0] is its name, its result the exit status (common/err.h). It
+ * answers on stdout; what went wrong is one line on stderr.
  */
 #ifndef UMAVEZ_CLI_COMMAND_H
 #define UMAVEZ_CLI_COMMAND_H

@@ -38,7 +38,7 @@ int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf
 
 const char *err_kind_name(enum err_kind kind);
 
-/* The exit status that DESIGN.md gives this kind: 1, 2 or 3. */
+/* Of a program: 1 failed, 2 usage or configuration, 3 schema or cluster mismatch. */
 int err_exit_status(const struct err *err);
 
 #endif

@@ -2,8 +2,8 @@
  * lease.h - shards shared evenly between live processes.
  *
  * A lease avoids wasted work and holds nothing else: correctness rests on the constraints behind
- * the work (DESIGN.md, P8 and P11).  One thread keeps presence and leases by the database's clock,
- * at a third of the lease time, and starts and stops one worker thread a shard:
+ * the work (ARCHITECTURE.md, P8 and P11).  One thread keeps presence and leases by the database's
+ * clock, at a third of the lease time, and starts and stops one worker thread a shard:
  *
  *   free ──claim──▶ held ──expired, surplus or stopping──▶ leaving ──worker returned──▶ free
  *

@@ -1,5 +1,7 @@
 /*
- * google_notice.h - STORES.md's table for Google Play, as code.
+ * google_notice.h - what a Google Play developer notification means for a purchase.
+ *
+ * https://developer.android.com/google/play/billing/rtdn-reference
  *
  * A developer notification says what happened to a purchase token, and little else: no state, no
  * account, often no product.

@@ -1,5 +1,7 @@
 /*
- * stripe_event.h - STORES.md's table for Stripe, as code.
+ * stripe_event.h - what a Stripe event means for a purchase.
+ *
+ * https://docs.stripe.com/api/events/types
  *
  * The payload has the shape of the endpoint's API version: both the one before 2025-03-31.basil and
  * the one since are read.  An id may stand alone or as its expanded object.

@@ -1,6 +1,6 @@
 /*
  * parking.pml - messages that fail: parked, held behind one that is, released in order, given up, and
- * brought back by the operator.  DESIGN section 5, "Failures".
+ * brought back by the operator.  ARCHITECTURE.md, "What cannot be applied".
  *
  * The stream is complete from the beginning, and one message is read at a time, as it is after a
  * failure.  Rows are messages in stream order; odd ones are of one purchase, even ones of another.

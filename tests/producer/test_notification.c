@@ -257,7 +257,7 @@ static void test_minor_units(void)
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
-	    {"ranks are STORES.md's", test_ranks},
+	    {"ranks by kind", test_ranks},
 	    {"names", test_names},
 	    {"a new one is empty", test_new_is_empty},
 	    {"a good one passes", test_good_one_passes},

@@ -1,5 +1,5 @@
 /*
- * schema/roles.sql: what each service's login role may do, and may not (DESIGN.md, section 10).
+ * schema/roles.sql: what each service's login role may do, and may not.
  */
 #include "tests/schema/notes.h"
 #include "tests/support/check.h"
