@@ -8,7 +8,7 @@
 #define AT(member) offsetof(struct config, member)
 
 const struct option config_options[] = {
-    {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the effects schema",
+    {"database-url", OPT_PG_URL, AT(database_url), NULL, "PostgreSQL with the schema effects",
 	OPT_REQUIRED, 0, 0, NULL, "DATABASE_URL"},
     {"redis-url", OPT_REDIS_URL, AT(redis_url), NULL, "Redis with the streams: " REDIS_URL_FORMS,
 	OPT_REQUIRED, 0, 0, NULL, "REDIS_URL"},
@@ -37,8 +37,7 @@ const struct option config_options[] = {
     {"retention-interval", OPT_DURATION, AT(retention_interval_ms), "1min",
 	"How often old inbox rows are looked for", 0, 10, 86400000, NULL, NULL},
     {"instance", OPT_STRING, AT(instance), NULL,
-	"Name of this process in leases and inbox; default: host, pid and a nonce", 0, 0, 0, NULL,
-	NULL},
+	"Name of this process (default: host name, pid and a nonce)", 0, 0, 0, NULL, NULL},
     {"namespace", OPT_NAME, AT(name_space), "umavez", "Prefix of every Redis key", 0, 0, 0, NULL,
 	NULL},
     {"admin-listen", OPT_ADDRESS, AT(admin_listen), "127.0.0.1:9103",

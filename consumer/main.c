@@ -21,6 +21,10 @@
 /* Beyond --block: one command's timeout and one batch of a slow handler. */
 #define SILENCE_MS 70000
 
+static const char usage[] =
+    "[OPTION]...\n\n"
+    "Applies what the Redis Streams hold, each message once, with a SQL function.";
+
 struct consumer {
 	struct config config;
 	char *instance;
@@ -152,7 +156,7 @@ int main(int argc, char **argv)
 	int status;
 
 	if (!service_start(
-		"umavez-consumer", "[options]", config_options, &c.config, argc, argv, &status))
+		"umavez-consumer", usage, config_options, &c.config, argc, argv, &status))
 		return status;
 	if (config_check(&c.config, &err) < 0) {
 		option_done(config_options, &c.config);

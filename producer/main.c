@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PROGRAM "umavez-producer"
+static const char usage[] = "[OPTION]...\n\n"
+			    "Takes the stores' webhooks and commits them, each notification once.";
 
 /* Serve until stopped; how many were left without an answer. */
 static int serve(struct server *server, const struct config *config, struct metrics *metrics,
@@ -79,7 +80,7 @@ int main(int argc, char **argv)
 	struct err err = ERR_INIT;
 	int status;
 
-	if (!service_start(PROGRAM, "[options]", config_options, &config, argc, argv, &status))
+	if (!service_start("umavez-producer", usage, config_options, &config, argc, argv, &status))
 		return status;
 	if (config_check(&config, &err) < 0 || stores_open(&config, &stores, &err) < 0) {
 		status = service_refuse(&err);

@@ -17,7 +17,7 @@
 /* A shard that does nothing for this long is stuck, whatever it waits for. */
 #define STALL_MS 15000
 
-static const char usage[] = "[options]\n\n"
+static const char usage[] = "[OPTION]...\n\n"
 			    "Publishes what intake.outbox holds to Redis Streams.";
 
 /* The database may come up after us. */

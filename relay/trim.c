@@ -191,8 +191,8 @@ static bool judge(
 
 		if (!group) {
 			snprintf(t->obstacle, sizeof(t->obstacle),
-			    "group %s is missing: create it again, or drop it from "
-			    "intake.stream_group",
+			    "group %s is missing: create it again, or forget it with umavez "
+			    "group drop",
 			    name);
 			return false;
 		}
