@@ -125,6 +125,20 @@ json_t *story_umavez(struct world *w, const char *const *args)
 	return json;
 }
 
+void story_check_says(
+    struct world *w, const char *const *args, int status, const char *out_has, const char *err_has)
+{
+	char *out = NULL, *err = NULL;
+
+	CHECK_INT(world_run_all(w, "umavez", args, NULL, &out, &err), status);
+	if (!strstr(out, out_has))
+		CHECK_STR(out, out_has);
+	if (!strstr(err, err_has))
+		CHECK_STR(err, err_has);
+	free(out);
+	free(err);
+}
+
 const char *story_get(const json_t *json, const char *path)
 {
 	static char *text;

@@ -30,6 +30,10 @@ void story_consumer_lease(struct world *w, const char *consumer, int shard, cons
 /* umavez as the operator runs it: exit status 0, and what it printed as JSON. */
 json_t *story_umavez(struct world *w, const char *const *args);
 
+/* The same with any exit status, and with a part of what it must say on either side. */
+void story_check_says(
+    struct world *w, const char *const *args, int status, const char *out_has, const char *err_has);
+
 /* The text at a path of object members and array indexes, "steps/0/at"; "(missing)", or as JSON if
  * it is no string. Valid until the next call. */
 const char *story_get(const json_t *json, const char *path);

@@ -215,7 +215,8 @@ static void discards_ask_first(void)
 
 	set_up();
 	check_refused(2, "give a --reason", WORDS("discard", "m1"));
-	check_refused(2, "nothing was done: give --yes", WORDS("discard", "m1", "--reason", "test"));
+	check_refused(
+	    2, "nothing was done: give --yes", WORDS("discard", "m1", "--reason", "test"));
 	check_state("m1", "failed");
 	CHECK_INT(run(&out, &err, WORDS("discard", "m1", "--reason", "test", "--yes")), 0);
 	CHECK(strstr(err, "app_store/m1 (app_store/p1) will never take effect for c. Then what is"

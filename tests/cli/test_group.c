@@ -9,7 +9,6 @@
 #include "tests/support/world.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,15 +38,7 @@ static int64_t redis(const char *fmt, ...)
 static void check_says(
     const char *const *args, int status, const char *out_has, const char *err_has)
 {
-	char *out = NULL, *err = NULL;
-
-	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, &err), status);
-	if (!strstr(out, out_has))
-		CHECK_STR(out, out_has);
-	if (!strstr(err, err_has))
-		CHECK_STR(err, err_has);
-	free(out);
-	free(err);
+	story_check_says(world, args, status, out_has, err_has);
 }
 
 static void receive(const char *prefix, int n)

@@ -8,37 +8,21 @@
 #include "tests/support/invariants.h"
 #include "tests/support/world.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define WAIT_MS 20000
 
 static struct world *world;
 
-static int republish(const char *const *more, char **ret_out, char **ret_err)
+static void check_says(
+    const char *const *more, int status, const char *out_has, const char *err_has)
 {
 	const char *args[16] = {"republish"};
 	int n = 1;
 
 	for (; *more; more++)
 		args[n++] = *more;
-	return world_run_all(world, "umavez", args, NULL, ret_out, ret_err);
-}
-
-static void check_says(
-    const char *const *more, int status, const char *out_has, const char *err_has)
-{
-	char *out = NULL, *err = NULL;
-
-	CHECK_INT(republish(more, &out, &err), status);
-	if (!strstr(out, out_has))
-		CHECK_STR(out, out_has);
-	if (!strstr(err, err_has))
-		CHECK_STR(err, err_has);
-	free(out);
-	free(err);
+	story_check_says(world, args, status, out_has, err_has);
 }
 
 static int64_t inbox(void)

@@ -147,7 +147,7 @@ static void users_and_databases(void)
 	free(url);
 }
 
-/* The consumer's rights (schema/redis.acl): ROLE is not among them. */
+/* A user with few rights: ROLE is not among them. */
 static void user_without_role(void)
 {
 	struct redis *r;
