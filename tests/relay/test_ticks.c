@@ -341,14 +341,50 @@ static void replays(void)
 	teardown(&b);
 }
 
+/* Publish a little. */
+static void publish_some(struct bench *b, struct batch *batch, struct stream_id *place)
+{
+	struct outbox *o = outbox_new(b->db, LARGE);
+
+	outbox_seek(o, *place);
+	CHECK_INT(outbox_fill(o, batch, &b->err), 0);
+	if (batch_rows(batch) > 0)
+		*place = batch_last(batch);
+	batch_clear(batch);
+	outbox_rest(o);
+	outbox_free(o);
+}
+
+/* Begin a transaction, or go on with it, and perhaps end it. */
+static void write_some(PGconn *conn, struct rng *rng)
+{
+	if (PQtransactionStatus(conn) == PQTRANS_IDLE)
+		exec(conn, "BEGIN");
+	add_rows(conn, (int)(rng_next(rng) % 3));
+	if (rng_next(rng) % 3 == 0)
+		exec(conn, rng_next(rng) % 4 ? "COMMIT" : "ROLLBACK");
+}
+
+static void check_every_row(struct bench *b, struct batch *batch)
+{
+	char *text = read_after(b, STREAM_ID_ZERO, batch);
+
+	CHECK_INT(world_int(b->w,
+		      "SELECT count(*) FROM (SELECT id FROM intake.outbox EXCEPT ALL "
+		      "SELECT unnest(string_to_array('%s', ' '))::bigint) AS missing",
+		      text),
+	    0);
+	CHECK_INT(world_int(b->w, "SELECT count(*) FROM intake.outbox"),
+	    world_int(b->w, "SELECT cardinality(string_to_array('%s', ' '))", text));
+	free(text);
+}
+
 /* Repairs only: however the chain came about, reading it through gives every row once. */
 static void every_row_once(void)
 {
 	PGconn *conns[4];
 	struct batch *batch = batch_new(7);
 	struct stream_id place = STREAM_ID_ZERO;
-	bool open[4] = {false};
-	struct outbox *o;
 	struct rng rng;
 	struct bench b;
 
@@ -363,28 +399,15 @@ static void every_row_once(void)
 		case 0:
 			cut(&b);
 			break;
-		case 1: /* publish a little, then perhaps repair from there */
-			o = outbox_new(b.db, LARGE);
-			outbox_seek(o, place);
-			CHECK_INT(outbox_fill(o, batch, &b.err), 0);
-			if (batch_rows(batch) > 0)
-				place = batch_last(batch);
-			batch_clear(batch);
-			outbox_rest(o);
-			outbox_free(o);
+		case 1:
+			publish_some(&b, batch, &place);
 			if (rng_next(&rng) % 3 == 0) {
 				branch(&b, place, false);
 				place = at(b.last, 0);
 			}
 			break;
 		default:
-			if (!open[i])
-				exec(conns[i], "BEGIN");
-			open[i] = true;
-			add_rows(conns[i], (int)(rng_next(&rng) % 3));
-			if (rng_next(&rng) % 3 == 0)
-				exec(conns[i], rng_next(&rng) % 4 ? "COMMIT" : "ROLLBACK");
-			open[i] = PQtransactionStatus(conns[i]) != PQTRANS_IDLE;
+			write_some(conns[i], &rng);
 		}
 	}
 	for (int i = 0; i < 4; i++)
@@ -392,16 +415,7 @@ static void every_row_once(void)
 	CHECK(world_await_int(
 	    b.w, 0, WAIT_MS, "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in%%'"));
 	cut(&b);
-
-	char *text = read_after(&b, STREAM_ID_ZERO, batch);
-	CHECK_INT(world_int(b.w,
-		      "SELECT count(*) FROM (SELECT id FROM intake.outbox EXCEPT ALL "
-		      "SELECT unnest(string_to_array('%s', ' '))::bigint) AS missing",
-		      text),
-	    0);
-	CHECK_INT(world_int(b.w, "SELECT count(*) FROM intake.outbox"),
-	    world_int(b.w, "SELECT cardinality(string_to_array('%s', ' '))", text));
-	free(text);
+	check_every_row(&b, batch);
 	batch_free(batch);
 	teardown(&b);
 }
