@@ -259,8 +259,18 @@ $$;
 COMMENT ON FUNCTION intake.outbox_holder IS 'The shard that keeps a partition of outbox from being dropped; NULL: none';
 
 -- A tick's row says what it sees, and its predecessor's what it does not: the chain is kept from the
--- floor's predecessor on, and from wherever later ticks refer to.  A partition that would take the
--- next tick is kept too.
+-- floor's predecessor on, and from wherever later ticks refer to.
+CREATE FUNCTION intake.chain_kept_from(of_shard smallint)
+RETURNS bigint LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	RETURN (SELECT t.previous_tick FROM intake.retained AS r
+	    JOIN intake.tick AS t ON t.shard = r.shard AND t.tick = intake.whole_from(of_shard, r.tick)
+	    WHERE r.shard = of_shard);
+END
+$$;
+COMMENT ON FUNCTION intake.chain_kept_from IS 'The tick from which on a shard''s ticks must stay; NULL: all must';
+
+-- A partition that would take the next tick is kept too.
 CREATE FUNCTION intake.tick_holder(partition regclass, end_ms bigint)
 RETURNS smallint LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
@@ -270,9 +280,7 @@ DECLARE
 	found_one boolean;
 BEGIN
 	FOR n IN SELECT generate_series(0, s.shards - 1) FROM intake.setting AS s LOOP
-		kept := (SELECT t.previous_tick FROM intake.retained AS r
-		    JOIN intake.tick AS t ON t.shard = r.shard AND t.tick = intake.whole_from(n, r.tick)
-		    WHERE r.shard = n);
+		kept := intake.chain_kept_from(n);
 		IF kept IS NULL OR end_ms > kept THEN
 			RETURN n;
 		END IF;
@@ -287,6 +295,17 @@ END
 $$;
 COMMENT ON FUNCTION intake.tick_holder IS 'The shard that keeps a partition of tick, which ends at end_ms, from being dropped; NULL: none';
 
+CREATE FUNCTION intake.holder_of(p intake.partition, seen pg_snapshot[])
+RETURNS smallint LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+	IF p.parent = 'outbox' THEN
+		RETURN intake.outbox_holder(p.relation, seen);
+	END IF;
+	RETURN intake.tick_holder(p.relation, intake.day_ms(p.end_day));
+END
+$$;
+COMMENT ON FUNCTION intake.holder_of IS 'The shard that keeps a partition from being dropped; NULL: none';
+
 -- The parent is locked first, as everybody else does who uses both, and waited for at most for the
 -- lock timeout; the partition not at all.  Only then nobody can commit a row into it, and the second
 -- look is the one that counts.  seen was true before: what is acknowledged stays acknowledged.
@@ -297,11 +316,7 @@ DECLARE
 BEGIN
 	EXECUTE format('LOCK TABLE ONLY intake.%I IN ACCESS EXCLUSIVE MODE', p.parent);
 	EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE NOWAIT', p.relation::regclass);
-	IF p.parent = 'outbox' THEN
-		holder := intake.outbox_holder(p.relation, seen);
-	ELSE
-		holder := intake.tick_holder(p.relation, intake.day_ms(p.end_day));
-	END IF;
+	holder := intake.holder_of(p, seen);
 	IF holder IS NULL THEN
 		EXECUTE format('DROP TABLE %s', p.relation::regclass);
 	END IF;
@@ -331,11 +346,7 @@ BEGIN
 	FROM intake.setting AS s CROSS JOIN generate_series(0, s.shards - 1) AS n
 	CROSS JOIN LATERAL intake.acknowledged(n::smallint) AS a;
 	FOR p IN SELECT * FROM intake.partition AS e WHERE e.end_day <= past ORDER BY e.parent, e.end_day LOOP
-		IF p.parent = 'outbox' THEN
-			holder := intake.outbox_holder(p.relation, seen);
-		ELSE
-			holder := intake.tick_holder(p.relation, intake.day_ms(p.end_day));
-		END IF;
+		holder := intake.holder_of(p, seen);
 		IF holder IS NULL AND intake.drop_partition(p, seen) THEN
 			dropped := intake.partition_name(p.parent, p.first_day);
 			RETURN;
@@ -428,9 +439,7 @@ BEGIN
 		    ORDER BY o.xid LIMIT at_most));
 		GET DIAGNOSTICS removed = ROW_COUNT;
 		total := total + removed;
-		kept := (SELECT t.previous_tick FROM intake.retained AS r
-		    JOIN intake.tick AS t ON t.shard = r.shard AND t.tick = intake.whole_from(n, r.tick)
-		    WHERE r.shard = n);
+		kept := intake.chain_kept_from(n);
 		DELETE FROM intake.tick_default WHERE ctid = ANY (ARRAY(
 		    SELECT t.ctid FROM intake.tick_default AS t
 		    WHERE t.shard = n AND t.tick < kept AND t.tick < extract(epoch FROM past) * 1000
