@@ -37,9 +37,6 @@ struct sources;
 int status_read(struct sources *sources, struct status *ret_status, struct err *err) warn_unused;
 void status_done(struct status *s);
 
-/* The consumer that is furthest behind; NULL: there is none. */
-const struct consumer_status *status_slowest(const struct shard_status *s);
-
 void status_print_json(FILE *out, const struct status *s);
 void status_print(const struct printer *p, const struct status *s);
 

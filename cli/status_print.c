@@ -3,7 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-const struct consumer_status *status_slowest(const struct shard_status *s)
+/* The consumer that is furthest behind; NULL: there is none. */
+static const struct consumer_status *find_slowest(const struct shard_status *s)
 {
 	const struct consumer_status *slowest = NULL;
 
@@ -38,7 +39,7 @@ static json_t *json_consumer(const struct consumer_status *c)
 
 static json_t *json_shard(const struct shard_status *s)
 {
-	const struct consumer_status *slowest = status_slowest(s);
+	const struct consumer_status *slowest = find_slowest(s);
 	json_t *consumers = json_object();
 
 	for (size_t i = 0; i < s->n_consumers; i++)

@@ -173,7 +173,8 @@ static const redisReply *our_group(const redisReply *groups)
 	return NULL;
 }
 
-char *stage_bookmark(struct stage *s)
+/* malloc'd; NULL without a group. */
+static char *read_bookmark(struct stage *s)
 {
 	redisReply *groups = redisCommand(s->redis, "XINFO GROUPS " STAGE_STREAM);
 	const redisReply *group;
@@ -200,7 +201,7 @@ static bool equal(const char *a, const char *b)
 static bool bookmark_is(void *ctx)
 {
 	const struct expectation *e = ctx;
-	char *id = stage_bookmark(e->s);
+	char *id = read_bookmark(e->s);
 	bool is = equal(id, e->value);
 
 	free(id);

@@ -51,8 +51,7 @@ void stage_redis(struct stage *s, const char *fmt, ...) __attribute__((format(pr
 char *stage_redis_text(struct stage *s, const char *fmt, ...) /* malloc'd; NULL for nil */
     __attribute__((format(printf, 2, 3)));
 
-/* The last-delivered-id of our group in shard 0's stream; malloc'd, NULL without a group. */
-char *stage_bookmark(struct stage *s);
+/* The last-delivered-id of our group in shard 0's stream. */
 bool stage_await_bookmark(struct stage *s, const char *id);
 bool stage_await_cursor(struct stage *s, const char *id);
 bool stage_await_field(
