@@ -15,12 +15,12 @@ struct config {
 	char *instance;  /* NULL: service_instance() */
 	int64_t threads; /* 0: one a core */
 	int64_t database_connections, batch, queue;
-	int64_t max_body;                           /* bytes */
-	int64_t request_timeout, drain_timeout;     /* ms */
-	int64_t body_retention, retention_interval; /* ms */
+	int64_t max_body; /* bytes */
+	int64_t request_timeout_ms, drain_timeout_ms;
+	int64_t body_retention_ms, retention_interval_ms;
 	bool trust_traceparent;
 	struct option_list stripe_secrets, stripe_test_secrets;
-	int64_t stripe_tolerance; /* ms */
+	int64_t stripe_tolerance_ms;
 	struct option_list apple_bundle_ids, apple_app_ids, apple_root_files;
 	bool apple_ocsp;
 	char *google_audience, *google_push_account, *google_jwks_url, *google_jwks_file;

@@ -24,7 +24,7 @@ static int forget_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct er
 	struct retention *r = ctx;
 	char keep[PG_NUMBER_SIZE], rows[PG_NUMBER_SIZE];
 	const char *params[] = {
-	    pg_number(keep, r->config->body_retention), pg_number(rows, at_most)};
+	    pg_number(keep, r->config->body_retention_ms), pg_number(rows, at_most)};
 	PGresult *res = NULL;
 
 	if (pg_run(r->conn, producer_sql_forget_bodies_sql, 2, params, &res, err) < 0)
@@ -58,7 +58,7 @@ int retention_start(const struct config *config, struct metrics *metrics,
 	    .database_url = config->database_url,
 	    .application_name = "umavez-producer/retention",
 	    .schema = "intake",
-	    .interval_ms = config->retention_interval,
+	    .interval_ms = config->retention_interval_ms,
 	    .round = round_of,
 	    .ctx = r};
 

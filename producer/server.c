@@ -97,9 +97,9 @@ static void make_loops(struct server *s, const struct config *config, const stru
 		    .max_connections = clients,
 		    .batch = (size_t)config->batch,
 		    .max_body = config->max_body,
-		    .request_ms = config->request_timeout,
-		    .lock_ms = config->request_timeout / LOCK_SHARE,
-		    .drain_ms = config->drain_timeout,
+		    .request_ms = config->request_timeout_ms,
+		    .lock_ms = config->request_timeout_ms / LOCK_SHARE,
+		    .drain_ms = config->drain_timeout_ms,
 		    .trust_traceparent = config->trust_traceparent,
 		};
 		s->loops[i] = loop_new(&options);
@@ -113,8 +113,8 @@ static int open_wake(struct server *s, const struct config *config, struct err *
 	    .base = loop_base(s->loops[0]),
 	    .url = config->database_url,
 	    .application_name = s->application_name,
-	    .statement_ms = config->request_timeout,
-	    .lock_ms = config->request_timeout / LOCK_SHARE,
+	    .statement_ms = config->request_timeout_ms,
+	    .lock_ms = config->request_timeout_ms / LOCK_SHARE,
 	};
 
 	return wake_open(&session, &s->shared.wake, err);
@@ -156,7 +156,7 @@ int server_open(const struct config *config, const char *instance, const struct 
 	s->n_loops = thread_count(config);
 	s->loops = mem_zalloc(s->n_loops, sizeof(struct loop *));
 	s->threads = mem_zalloc(s->n_loops, sizeof(pthread_t));
-	s->drain_ms = config->drain_timeout;
+	s->drain_ms = config->drain_timeout_ms;
 	s->application_name = mem_printf("umavez-producer/%s", instance);
 	s->shared.max_queued = config->queue;
 	s->shared.meter = meter_new(metrics);

@@ -59,7 +59,7 @@ static int open_stripe(struct stores *s, const struct config *config, struct err
 {
 	const struct stripe_config stripe = {
 	    .secrets = {.live = config->stripe_secrets, .test = config->stripe_test_secrets},
-	    .tolerance_ms = config->stripe_tolerance,
+	    .tolerance_ms = config->stripe_tolerance_ms,
 	};
 
 	if (!config_has_stripe(config))

@@ -92,14 +92,14 @@ int chore_trim(struct shard *s, struct err *err)
 
 int chore_run(struct shard *s, struct err *err)
 {
-	if (is_due(&s->poll_due_us, s->config->poll_interval * 1000)) {
+	if (is_due(&s->poll_due_us, s->config->poll_interval_ms * 1000)) {
 		if (poll_stream(s, err) < 0)
 			return -1;
 		if (s->placed &&
 		    attempt(s, "cannot answer a request for a replay", answer_consumers, err) < 0)
 			return -1;
 	}
-	if (s->placed && is_due(&s->trim_due_us, s->config->trim_interval * 1000) &&
+	if (s->placed && is_due(&s->trim_due_us, s->config->trim_interval_ms * 1000) &&
 	    chore_trim(s, err) < 0)
 		return -1;
 	if (s->number == 0 && is_due(&s->floor_due_us, FLOOR_INTERVAL_US))

@@ -64,7 +64,7 @@ static int run_leases(
 	struct lease_options options = {.database_url = c->database_url,
 	    .schema = "intake",
 	    .holder = c->instance,
-	    .lease_ms = c->lease,
+	    .lease_ms = c->lease_ms,
 	    .shards = shards,
 	    .all = c->lease_off,
 	    .worker = shard_run,

@@ -103,7 +103,7 @@ int place_shard(struct shard *s, struct err *err)
 	char why[200];
 	struct finding f;
 
-	if (find_position(s->db, s->stream, s->known, s->config->replay_margin, &f, err) < 0)
+	if (find_position(s->db, s->stream, s->known, s->config->replay_margin_ms, &f, err) < 0)
 		return -1;
 	status_length(s->status, f.stream.length);
 	if (f.position.action == POSITION_PAUSE) {

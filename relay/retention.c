@@ -69,7 +69,7 @@ static void tell_held(struct retention *r, const char *partition, const char *re
 static int drop_one(struct retention *r, PGconn *conn, bool *ret_more, struct err *err)
 {
 	char keep[PG_NUMBER_SIZE];
-	const char *params[] = {pg_number(keep, r->config->retention)};
+	const char *params[] = {pg_number(keep, r->config->retention_ms)};
 	PGresult *res = NULL;
 	const char *dropped;
 
@@ -100,7 +100,7 @@ static int sweep_piece(void *ctx, int64_t at_most, int64_t *ret_done, struct err
 	const struct sweep *s = ctx;
 	char keep[PG_NUMBER_SIZE], rows[PG_NUMBER_SIZE];
 	const char *params[] = {
-	    pg_number(keep, s->retention->config->retention), pg_number(rows, at_most)};
+	    pg_number(keep, s->retention->config->retention_ms), pg_number(rows, at_most)};
 	PGresult *res = NULL;
 
 	if (pg_run(s->conn, relay_sql_sweep_default_sql, 2, params, &res, err) < 0)
@@ -207,7 +207,7 @@ int retention_start(const struct config *config, struct status *status, struct m
 	    .database_url = config->database_url,
 	    .application_name = "umavez-relay/retention",
 	    .schema = "intake",
-	    .interval_ms = config->retention_interval,
+	    .interval_ms = config->retention_interval_ms,
 	    .round = round_of,
 	    .ctx = r};
 

@@ -22,7 +22,7 @@ void shard_pause(struct shard *s, const char *why)
 {
 	if (status_paused(s->status, why))
 		log_error("publishing is paused", lf_shard(s), lf_str("reason", why));
-	lease_wait(s->lease, s->config->poll_interval);
+	lease_wait(s->lease, s->config->poll_interval_ms);
 }
 
 /* Until a wake-up, the next poll, or the end of the lease. */
@@ -101,7 +101,7 @@ static int publish(struct shard *s, struct err *err)
 
 static int cut_tick(struct shard *s, enum cut *ret_cut, struct err *err)
 {
-	int64_t early_us = s->cut_us + s->config->tick_interval * 1000 - clock_mono_us();
+	int64_t early_us = s->cut_us + s->config->tick_interval_ms * 1000 - clock_mono_us();
 
 	if (early_us > 0 && lease_wait(s->lease, (early_us + 999) / 1000))
 		return 0;
