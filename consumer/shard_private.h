@@ -30,8 +30,8 @@ struct shard {
 		size_t n;
 		struct stream_id end;
 	} ahead;
-	int64_t
-	    looked_us; /* when shard_settle() last found nothing to do; 0: look before reading */
+	/* When shard_settle() last found nothing to do; 0: look before reading. */
+	int64_t looked_us;
 
 	bool bookmark_behind; /* the cursor has moved since it was set */
 	int64_t bookmark_us;  /* when it was set */
