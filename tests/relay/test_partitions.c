@@ -6,9 +6,9 @@
 #include "relay_text.h"
 #include "tests/relay/stack.h"
 #include "tests/schema/past.h"
+#include "tests/support/explain.h"
 #include "tests/support/files.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,31 +54,10 @@ static PGconn *session(struct world *w)
 	return conn;
 }
 
-/* Run it, with all that the functions in it do; the pages that it looked at. */
-static int64_t explain(PGconn *conn, const char *sql)
-{
-	char *text = text_format("EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) %s", sql);
-	PGresult *res = PQexec(conn, text);
-	int64_t pages;
-	json_t *plans;
-
-	if (PQresultStatus(res) != PGRES_TUPLES_OK)
-		die("%s: %s", text, PQerrorMessage(conn));
-	plans = json_loads(PQgetvalue(res, 0, 0), 0, NULL);
-	const json_t *plan = json_object_get(json_array_get(plans, 0), "Plan");
-	CHECK(plan != NULL);
-	pages = json_integer_value(json_object_get(plan, "Shared Hit Blocks")) +
-		json_integer_value(json_object_get(plan, "Shared Read Blocks"));
-	json_decref(plans);
-	PQclear(res);
-	free(text);
-	return pages;
-}
-
 #define EXPLAIN(pages, what, ...)                                                                  \
 	do {                                                                                       \
 		char *sql_ = text_format(__VA_ARGS__);                                             \
-		(pages)->of[what] = explain(conn, sql_);                                           \
+		(pages)->of[what] = explain_pages(conn, sql_);                                     \
 		free(sql_);                                                                        \
 	} while (0)
 
