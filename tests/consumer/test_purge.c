@@ -140,6 +140,7 @@ static void parked_for_longer_than_the_inbox_remembers(void)
 	stage_poison(s, 5);
 	stage_consumer(s, args, NULL);
 	stage_add_many(s, T, 1, 12);
+	CHECK(stage_await_effects(s, 10));
 	CHECK(stage_await_parked(s, "failed m5 held m10"));
 	CHECK(await_inbox(s, 10));
 	age(s, 20, 2);
