@@ -13,7 +13,7 @@ CREATE FUNCTION effects.apply_batch(
 LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
 	purged_below text;
-	waiting bigint[] := '{}';
+	waiting bigint[];
 	fresh bigint[];
 BEGIN
 	UPDATE effects.cursor SET stream_id = to_id, starts_at = NULL, starts = 0
@@ -28,12 +28,9 @@ BEGIN
 		    first_positions, sources, message_ids, subjects, traceparents, published_ats, read_at,
 		    events);
 	END IF;
-	held := 0;
-	IF EXISTS (SELECT FROM effects.parked WHERE consumer = for_consumer AND shard = of_shard) THEN
-		SELECT h.waiting, h.held INTO waiting, held
-		FROM effects.hold(for_consumer, of_shard, stream_ids, sources, message_ids, subjects,
-		    traceparents, published_ats, read_at, events) AS h;
-	END IF;
+	SELECT h.waiting, h.held INTO waiting, held
+	FROM effects.hold(for_consumer, of_shard, stream_ids, sources, message_ids, subjects,
+	    traceparents, published_ats, read_at, events) AS h;
 
 	WITH given AS (
 		SELECT DISTINCT ON (source COLLATE "C", message_id COLLATE "C") *

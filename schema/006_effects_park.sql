@@ -18,12 +18,20 @@ RETURNS jsonb LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
 $$;
 COMMENT ON FUNCTION effects.note IS 'A history with one more entry; the oldest make room';
 
+-- Here and below plans are made anew for each call: one that was made while next to nothing was parked
+-- would be kept, and read a pile of dead letters whole for every batch.  OFFSET 0 has each message looked
+-- for by index, where the planner might put all that is parked into a hash.
 CREATE FUNCTION effects.hold(
 	for_consumer text, of_shard smallint, stream_ids text[], sources text[], message_ids text[],
 	subjects text[], traceparents text[], published_ats timestamptz[], read_at timestamptz,
 	events text[], OUT waiting bigint[], OUT held bigint)
-LANGUAGE plpgsql VOLATILE AS $$
+LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
+	waiting := '{}';
+	held := 0;
+	IF NOT EXISTS (SELECT FROM effects.parked WHERE consumer = for_consumer AND shard = of_shard) THEN
+		RETURN;
+	END IF;
 	WITH behind AS (
 		SELECT g.*
 		FROM unnest(stream_ids, sources, message_ids, subjects, traceparents, published_ats, events)
@@ -31,13 +39,13 @@ BEGIN
 		    event, n)
 		WHERE (EXISTS (SELECT FROM effects.parked AS p
 		          WHERE p.consumer = for_consumer AND p.shard = of_shard AND p.subject = g.subject
-		            AND hashtextextended(p.subject, 0) = hashtextextended(g.subject, 0))
+		            AND hashtextextended(p.subject, 0) = hashtextextended(g.subject, 0) OFFSET 0)
 		       OR EXISTS (SELECT FROM effects.parked AS p
 		          WHERE p.consumer = for_consumer AND p.source = g.source
-		            AND p.message_id = g.message_id))
+		            AND p.message_id = g.message_id OFFSET 0))
 		  AND NOT EXISTS (SELECT FROM effects.inbox AS i
 		      WHERE i.consumer = for_consumer AND i.source = g.source
-		        AND i.message_id = g.message_id)
+		        AND i.message_id = g.message_id OFFSET 0)
 	), first AS (
 		SELECT DISTINCT ON (source COLLATE "C", message_id COLLATE "C") *
 		FROM behind ORDER BY source COLLATE "C", message_id COLLATE "C", n
@@ -60,7 +68,7 @@ CREATE FUNCTION effects.park(
 	for_consumer text, of_shard smallint, from_id text, to_id text, entry_id text, of_source text,
 	id text, about text, parent text, published timestamptz, read_at timestamptz, body text,
 	as_state text, begun integer, wait_ms float8, why text)
-RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
+RETURNS boolean LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
 	UPDATE effects.cursor SET stream_id = to_id, starts_at = NULL, starts = 0
 	WHERE consumer = for_consumer AND shard = of_shard AND stream_id = from_id;
@@ -83,7 +91,7 @@ $$;
 COMMENT ON FUNCTION effects.park IS 'Park a message that failed and move the cursor past it; false if the cursor had moved. Writes cursor, parked';
 
 CREATE FUNCTION effects.give_turn(for_consumer text, of_shard smallint, about text)
-RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
 	UPDATE effects.parked AS p SET state = 'retrying', next_at = clock_timestamp()
 	FROM (SELECT source, message_id FROM effects.parked
