@@ -27,7 +27,8 @@ static int run_round(struct upkeep *u, struct err *err)
 	const struct pg_session session = {.application_name = u->options.application_name,
 	    .statement_timeout = STATEMENT_MS,
 	    .lock_timeout = LOCK_MS,
-	    .idle_in_transaction_timeout = STATEMENT_MS};
+	    .idle_in_transaction_timeout = STATEMENT_MS,
+	    .stop_fd = service_stop_fd()};
 	PGconn *conn = NULL;
 	int rc = -1;
 
