@@ -20,9 +20,10 @@ struct pg_session {
 	int64_t lock_timeout;
 	int64_t idle_in_transaction_timeout;
 	int64_t connect_timeout; /* also tcp_user_timeout; 0: 5000 */
-	/* Of a blocking session: once it is readable, what waits for the server fails (ERR_RETRY)
-	 * and the connection is shut down; 0: none. */
+	/* Of a blocking session: once it is readable, what waits for the server for stop_ms more
+	 * fails (ERR_RETRY) and the connection is shut down; 0: none. */
 	int stop_fd;
+	int64_t stop_ms;
 };
 
 /* Only the form, and without its password in *err (ERR_USAGE). libpq's keyword form is one, too. */

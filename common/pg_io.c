@@ -14,6 +14,7 @@
 struct bounds {
 	int64_t limit_ms;
 	int stop_fd;
+	int64_t stop_ms;     /* what waits may take once it is readable */
 	const char *gave_up; /* why; NULL: it did not */
 };
 
@@ -31,11 +32,12 @@ static struct bounds *bounds_of(const PGconn *conn)
 	return PQinstanceData(conn, keep_bounds);
 }
 
-void pg_io_attach(PGconn *conn, int stop_fd)
+void pg_io_attach(PGconn *conn, int stop_fd, int64_t stop_ms)
 {
 	struct bounds *b = mem_zalloc(1, sizeof(*b));
 
 	b->stop_fd = stop_fd > 0 ? stop_fd : -1;
+	b->stop_ms = stop_ms;
 	if (!PQregisterEventProc(conn, keep_bounds, "umavez", NULL) ||
 	    !PQsetInstanceData(conn, keep_bounds, b))
 		abort(); /* out of memory */
@@ -76,19 +78,35 @@ const char *pg_io_gave_up(const PGconn *conn)
 	return b ? b->gave_up : NULL;
 }
 
-bool pg_io_wait(PGconn *conn, short events, int64_t deadline_us)
+static int poll_until(struct pollfd *pfds, nfds_t n_pfds, int64_t deadline_us)
 {
-	struct pollfd pfds[] = {{.fd = PQsocket(conn), .events = events},
-	    {.fd = bounds_of(conn)->stop_fd, .events = POLLIN}};
 	int n;
 
 	do
-		n = poll(pfds, 2, remaining_ms(deadline_us));
+		n = poll(pfds, n_pfds, remaining_ms(deadline_us));
 	while (n < 0 && errno == EINTR);
+	return n;
+}
+
+static int64_t earlier(int64_t a_us, int64_t b_us)
+{
+	return a_us < b_us ? a_us : b_us;
+}
+
+bool pg_io_wait(PGconn *conn, short events, int64_t deadline_us)
+{
+	const struct bounds *b = bounds_of(conn);
+	struct pollfd pfds[] = {
+	    {.fd = PQsocket(conn), .events = events}, {.fd = b->stop_fd, .events = POLLIN}};
+	int n = poll_until(pfds, 2, deadline_us);
+	bool stopping = n > 0 && pfds[1].revents;
+
+	if (stopping && !pfds[0].revents)
+		n = poll_until(pfds, 1, earlier(deadline_us, clock_mono_us() + b->stop_ms * 1000));
 	/* An answer that is there is taken, also when stopping. */
 	if (n < 0 || pfds[0].revents)
 		return true;
-	give_up(conn, n > 0 ? "stopping" : "no answer from the server in time");
+	give_up(conn, stopping ? "stopping" : "no answer from the server in time");
 	return false;
 }
 

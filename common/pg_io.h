@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 /* Before any of the others, once a connection: libpq frees what is kept. Readable, stop_fd ends
- * every wait; 0: there is none. */
-void pg_io_attach(PGconn *conn, int stop_fd);
+ * every wait, after stop_ms more; 0: there is none. */
+void pg_io_attach(PGconn *conn, int stop_fd, int64_t stop_ms);
 
 /* How long one statement, or one row of a started one, may take from here to its end; 0: for ever.
  * That is what it is at first. */

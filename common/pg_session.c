@@ -223,7 +223,7 @@ int pg_connect(
 
 	if (pg_connect_start(url, session, &conn, nonce, err) < 0)
 		goto done;
-	pg_io_attach(conn, session->stop_fd);
+	pg_io_attach(conn, session->stop_fd, session->stop_ms);
 	if (finish_connect(conn, deadline_us, err) < 0)
 		goto done;
 	if (check_session(conn, nonce, deadline_us, err) < 0)

@@ -3,6 +3,7 @@
 #include "common/failpoint.h"
 #include "common/memory.h"
 #include "common/pg.h"
+#include "common/service.h"
 #include "consumer/apply.h"
 #include "consumer/batch.h"
 #include "consumer_text.h"
@@ -15,6 +16,9 @@
 
 /* For one batch of handler calls. */
 #define STATEMENT_TIMEOUT_MS 60000
+/* A handler under way may come to its end; cut off, it would count as one that killed its session.
+ */
+#define STOP_MS 5000
 
 int inbox_open(
     const struct inbox_options *options, unsigned shard, struct inbox **ret_inbox, struct err *err)
@@ -26,7 +30,9 @@ int inbox_open(
 	const struct pg_session session = {.application_name = name,
 	    .statement_timeout = STATEMENT_TIMEOUT_MS,
 	    .lock_timeout = options->lease_ms,
-	    .idle_in_transaction_timeout = options->lease_ms / 2};
+	    .idle_in_transaction_timeout = options->lease_ms / 2,
+	    .stop_fd = service_stop_fd(),
+	    .stop_ms = STOP_MS};
 	int rc = -1;
 
 	b->options = options;

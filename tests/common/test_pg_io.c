@@ -1,6 +1,7 @@
 #include "common/clock.h"
 #include "common/pg.h"
 #include "tests/support/check.h"
+#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <linux/sockios.h>
@@ -8,7 +9,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 static struct world *world;
 
@@ -113,6 +116,27 @@ static void stopped_server_and_the_schema(void)
 	PQfinish(conn);
 }
 
+/* Told to stop, a wait goes on for a while, in which an answer still counts. */
+static void told_to_stop(void)
+{
+	int stop = eventfd(1, EFD_CLOEXEC);
+	const struct pg_session session = {
+	    .application_name = "test", .stop_fd = stop, .stop_ms = 1000};
+	struct err err = ERR_INIT;
+	int64_t since_ms;
+	PGconn *conn;
+
+	CHECK_INT(pg_connect(world_admin_url(world), &session, &conn, &err), 0);
+	CHECK_INT(pg_exec(conn, "SELECT pg_sleep(0.2)", &err), 0);
+	since_ms = now_ms();
+	CHECK_INT(pg_exec(conn, "SELECT pg_sleep(60)", &err), -1);
+	CHECK_INT(err.kind, ERR_RETRY);
+	CHECK_STR(err.message, "stopping");
+	CHECK(now_ms() - since_ms >= 1000 && now_ms() - since_ms < 10000);
+	PQfinish(conn);
+	close(stop);
+}
+
 struct sending {
 	PGconn *conn;
 	struct err err;
@@ -161,6 +185,7 @@ static const struct check checks[] = {
     {"a stopped server", stopped_server},
     {"a stopped server and a long statement", stopped_server_and_a_long_statement},
     {"a stopped server and the schema", stopped_server_and_the_schema},
+    {"told to stop", told_to_stop},
     {"a server that ends while we write", a_server_that_ends_while_we_write},
     {NULL, NULL},
 };
