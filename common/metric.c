@@ -159,11 +159,12 @@ static struct metric *series_find(struct metric_family *f, const char *const *va
 
 static struct metric *series_new(struct metric_family *f, const char *const *values)
 {
+	size_t n = f->n_labels;
 	struct metric *s = mem_zalloc(1, sizeof(*s));
 
 	s->family = f;
-	s->values = mem_zalloc(f->n_labels, sizeof(*s->values));
-	for (size_t i = 0; i < f->n_labels; i++)
+	s->values = mem_zalloc(n, sizeof(*s->values));
+	for (size_t i = 0; i < n; i++)
 		s->values[i] = mem_strdup(values[i]);
 	if (f->type == METRIC_HISTOGRAM)
 		s->counts = mem_zalloc(f->n_buckets + 1, sizeof(*s->counts));
@@ -202,18 +203,6 @@ struct metric *metric_plain(struct metrics *m, enum metric_type type, const char
     const char *help, const double *buckets)
 {
 	return metric_series(metric_family(m, type, name, help, NULL, buckets), NULL);
-}
-
-void metric_build_info(struct metrics *m, const char *service)
-{
-	static const char *const labels[] = {"service", "version", NULL};
-	const char *const values[] = {service, UMAVEZ_VERSION};
-
-	metric_set(metric_series(
-		       metric_family(m, METRIC_GAUGE, "umavez_build_info",
-			   "Always 1: which service this is, and of which version", labels, NULL),
-		       values),
-	    1);
 }
 
 void metric_add(struct metric *m, double amount)

@@ -40,25 +40,29 @@ static bool ambiguous(const char *url)
 	return last && (size_t)(last - authority) != strcspn(authority, "@/");
 }
 
-/* Free with PQconninfoFree(). */
-static int parse_url(const char *url, PQconninfoOption **ret_parsed, struct err *err)
+/* NULL with an error; else free with PQconninfoFree(). */
+static PQconninfoOption *parse_url(const char *url, struct err *err)
 {
+	PQconninfoOption *parsed;
+
 	/* libpq's message would quote the URL, and with it the password. */
-	if (ambiguous(url))
-		return err_set(err, ERR_USAGE,
+	if (ambiguous(url)) {
+		err_set(err, ERR_USAGE,
 		    "database URL: percent-encode '@' and '/' in the user name and the password");
-	*ret_parsed = PQconninfoParse(url, NULL);
-	if (!*ret_parsed)
-		return err_set(err, ERR_USAGE,
+		return NULL;
+	}
+	parsed = PQconninfoParse(url, NULL);
+	if (!parsed)
+		err_set(err, ERR_USAGE,
 		    "database URL: not a PostgreSQL URL (postgresql://user@host:port/database)");
-	return 0;
+	return parsed;
 }
 
 int pg_url_check(const char *url, struct err *err)
 {
-	PQconninfoOption *parsed = NULL;
+	PQconninfoOption *parsed = parse_url(url, err);
 
-	if (parse_url(url, &parsed, err) < 0)
+	if (!parsed)
 		return -1;
 	PQconninfoFree(parsed);
 	return 0;
@@ -67,10 +71,10 @@ int pg_url_check(const char *url, struct err *err)
 /* The URL's own "options", or PGOPTIONS, which libpq would have used; malloc'd. */
 static int base_options(const char *url, char **ret_options, struct err *err)
 {
-	PQconninfoOption *parsed = NULL;
+	PQconninfoOption *parsed = parse_url(url, err);
 	const char *found = getenv("PGOPTIONS");
 
-	if (parse_url(url, &parsed, err) < 0)
+	if (!parsed)
 		return -1;
 	for (const PQconninfoOption *o = parsed; o->keyword; o++) {
 		if (strcmp(o->keyword, "options") == 0 && o->val)

@@ -135,14 +135,17 @@ static double baseline(struct emitter *e)
 
 int main(int argc, char **argv)
 {
-	int days = argc > 1 ? atoi(argv[1]) : 7;
-	long rows = argc > 2 ? atol(argv[2]) : 100000;
-	struct emitter *e = calloc(1, sizeof(*e));
+	int days = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 7;
+	long rows = argc > 2 ? strtol(argv[2], NULL, 10) : 100000;
+	struct emitter *e;
 	int64_t largest = 0, last = 0;
 	double usual, p99, worst = 0;
 
-	if (e == NULL || days <= KEPT_DAYS || days > 60 || rows < days)
+	if (days <= KEPT_DAYS || days > 60 || rows < days)
 		return 2;
+	e = calloc(1, sizeof(*e));
+	if (e == NULL)
+		abort();
 	e->w = world_open(2);
 	world_sql(
 	    e->w, "INSERT INTO intake.emitter (role_name, source) VALUES ('postgres', 'app')");
