@@ -199,6 +199,11 @@ static void check_groups(struct doctor *d, PGconn *intake)
 	PQclear(res);
 }
 
+static void check_functions(struct doctor *d, PGconn *conn, const char *schema)
+{
+	run_checks(d, conn, "functions", cli_sql_doctor_functions_sql, 1, &schema, NULL);
+}
+
 void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects)
 {
 	const char *params[] = {NULL};
@@ -211,7 +216,9 @@ void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects)
 	if (PQntuples(shards) > 0)
 		params[0] = pg_text(shards, 0, "shards");
 	run_checks(d, intake, "deployment", cli_sql_doctor_intake_sql, 1, params, NULL);
-	run_checks(d, intake, "functions", cli_sql_doctor_functions_sql, 0, NULL, NULL);
+	check_functions(d, intake, "intake");
+	if (effects)
+		check_functions(d, effects, "effects");
 	check_groups(d, intake);
 	PQclear(shards);
 }
