@@ -79,6 +79,10 @@ BEGIN
 	IF coalesce(json_typeof(p), 'null') <> 'object' THEN
 		RETURN; -- no purchase: nothing to entitle to
 	END IF;
+	-- What another source claims about a store's purchase or payment moves neither.
+	IF (event ->> 'source', event ->> 'source') IS DISTINCT FROM (d ->> 'store', p ->> 'store') THEN
+		RETURN;
+	END IF;
 	INSERT INTO effects.entitlement AS e (store, store_purchase_id, account_ref, product_id, state,
 	    will_renew, expires_at, occurred_at, rank, notification_id, version)
 	VALUES (p ->> 'store', p ->> 'store_purchase_id', p ->> 'account_ref', p ->> 'product_id',
@@ -105,4 +109,4 @@ BEGIN
 	ON CONFLICT (store, transaction_id, kind) DO NOTHING;
 END
 $$;
-COMMENT ON FUNCTION effects.apply_purchase IS 'The default handler: keeps entitlement (the greater key wins) and ledger. Writes entitlement, ledger';
+COMMENT ON FUNCTION effects.apply_purchase IS 'The default handler: keeps entitlement (the greater key wins) and ledger, each only as its own store tells it. Writes entitlement, ledger';

@@ -156,13 +156,18 @@ static void lag_is_shown(void)
 	stage_close(s);
 }
 
-static void add_purchase_event(struct stage *s, int seq, const char *id, const char *data)
+static void add_event_of(
+    struct stage *s, int seq, const char *source, const char *id, const char *data)
 {
 	stage_redis(s,
-	    "XADD " STAGE_STREAM
-	    " %lld-%d id %s source stripe type purchase.renewed subject stripe/sub"
+	    "XADD " STAGE_STREAM " %lld-%d id %s source %s type purchase.renewed subject stripe/sub"
 	    " time 2026-01-01T00:00:00Z data %s",
-	    (long long)TICK, seq, id, data);
+	    (long long)TICK, seq, id, source, data);
+}
+
+static void add_purchase_event(struct stage *s, int seq, const char *id, const char *data)
+{
+	add_event_of(s, seq, "stripe", id, data);
 }
 
 /* Inbox, entitlement and ledger in one transaction; a second event about one payment adds nothing
@@ -208,8 +213,43 @@ static void the_default_handler(void)
 	stage_close(s);
 }
 
+/* What an application publishes about a store's purchase or payment is not the store's word. */
+static void another_source_entitles_to_nothing(void)
+{
+	static const char *const args[] = {"--handler", "effects.apply_purchase", NULL};
+	static const char told[] =
+	    "{\"store\":\"%s\",\"kind\":\"renewed\",\"transaction_id\":\"in_1\","
+	    "\"purchase\":{\"store\":\"%s\",\"store_purchase_id\":\"sub\",\"state\":\"active\","
+	    "\"occurred_at\":\"2026-01-01T00:00:00Z\",\"rank\":3,"
+	    "\"last_notification_id\":\"e\",\"version\":1}}";
+	struct stage *s = stage_open(1);
+	char *of_stripe = text_format(told, "stripe", "stripe");
+	char *of_billing = text_format(told, "billing", "stripe");
+	char *of_both = text_format(told, "stripe", "billing");
+
+	stage_consumer(s, args, NULL);
+	add_event_of(s, 1, "billing", "e1", of_stripe);
+	add_event_of(s, 2, "billing", "e2", of_billing);
+	add_event_of(s, 3, "billing", "e3", of_both);
+	CHECK(stage_await_cursor(s, "1767225600000-3"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.inbox"), 3);
+	CHECK_INT(world_int(s->w, "SELECT (SELECT count(*) FROM effects.entitlement)"
+				  " + (SELECT count(*) FROM effects.ledger)"),
+	    0);
+	add_event_of(s, 4, "stripe", "e4", of_stripe);
+	CHECK(stage_await_cursor(s, "1767225600000-4"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.entitlement, effects.ledger"
+				  " WHERE message_id = 'e4'"),
+	    1);
+	free(of_stripe);
+	free(of_billing);
+	free(of_both);
+	stage_close(s);
+}
+
 static const struct check checks[] = {
     {"the default handler", the_default_handler},
+    {"another source entitles to nothing", another_source_entitles_to_nothing},
     {"a missing grant is waited for", a_missing_grant_is_waited_for},
     {"a lock is waited for", a_lock_is_waited_for},
     {"a name in mixed case", a_name_in_mixed_case},
