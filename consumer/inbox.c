@@ -157,6 +157,18 @@ done:
 	return rc;
 }
 
+int inbox_check_encoding(struct inbox *b, struct err *err)
+{
+	const char *encoding = PQparameterStatus(b->conn, "client_encoding");
+
+	if (encoding && strcmp(encoding, "UTF8") == 0)
+		return 0;
+	err_set(err, ERR_REJECT, "the handler changed client_encoding to %s",
+	    encoding ? encoding : "nothing");
+	snprintf(err->sqlstate, sizeof(err->sqlstate), "22021");
+	return -1;
+}
+
 static int apply_and_commit(struct inbox *b, struct stream_id from, const struct batch *batch,
     struct inbox_outcome *ret, struct err *err)
 {
@@ -166,7 +178,7 @@ static int apply_and_commit(struct inbox *b, struct stream_id from, const struct
 	if (FAILPOINT_ERR("consumer.before_inbox", err) < 0)
 		return -1;
 	b->handler_ran = true;
-	if (run_apply(b, from, batch, ret, err) < 0)
+	if (run_apply(b, from, batch, ret, err) < 0 || inbox_check_encoding(b, err) < 0)
 		return -1;
 	/* Durable: nothing. Inbox rows, effects and cursor are in one open transaction, which dies
 	 * with its connection. */

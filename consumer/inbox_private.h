@@ -16,6 +16,10 @@ struct inbox {
 	bool handler_ran; /* the last failure came while, or after, the handler ran */
 };
 
+/* After the handler, before COMMIT: 0, or -1 if it left the session with another encoding, in which
+ * every text that comes after would be another one, keys included. Rolling back restores it. */
+int inbox_check_encoding(struct inbox *b, struct err *err);
+
 /* Leave no transaction open. If that fails, the session is broken, and closing it rolls back. */
 void inbox_roll_back(struct inbox *b);
 

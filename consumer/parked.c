@@ -156,7 +156,8 @@ static int release_and_commit(
 	if (pg_exec(b->conn, "BEGIN", err) < 0)
 		return -1;
 	b->handler_ran = true;
-	if (move(b, consumer_sql_parked_release_sql, 7, params, ret_moved, err) < 0)
+	if (move(b, consumer_sql_parked_release_sql, 7, params, ret_moved, err) < 0 ||
+	    inbox_check_encoding(b, err) < 0)
 		return -1;
 	/* Durable: its start. Inbox row, effects and what becomes of the parked rows are in one
 	 * open transaction, which dies with its connection. */

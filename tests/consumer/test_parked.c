@@ -263,6 +263,33 @@ static void a_handler_that_kills_its_backend(void)
 	stage_close(s);
 }
 
+/* In another encoding, the ids of all later messages would be other ids: applied twice. */
+static void a_handler_that_changes_the_encoding(void)
+{
+	static const char twice[] = "m\xc3\xa9";
+	struct stage *s = stage_open(1);
+	struct proc *p;
+
+	install_killer(s, "PERFORM set_config('client_encoding', 'LATIN1', false)");
+	stage_add_many(s, TICK, 1, 9);
+	p = stage_consumer(s, quick, NULL);
+	CHECK(stage_await_parked(s, "failed m5"));
+	CHECK(stage_await_effects(s, 8));
+	CHECK(proc_log_has(p, "the handler changed client_encoding to LATIN1"));
+	stage_redis(s,
+	    "XADD " STAGE_STREAM " %lld-1 id %s source app_store type t subject %s"
+	    " time 2026-01-01T00:00:00Z data {\"shard\":0,\"n\":10}",
+	    (long long)TICK + 1, twice, twice);
+	CHECK(stage_await_effects(s, 9));
+	CHECK_INT(
+	    world_int(s->w, "SELECT count(*) FROM effects.inbox WHERE message_id = '%s'", twice),
+	    1);
+	stage_heal(s, 1000);
+	mark(s, 5, "retry");
+	CHECK(stage_await_effects(s, 10));
+	stage_close(s);
+}
+
 static bool is_asleep(struct stage *s)
 {
 	return world_await_int(s->w, 1, STAGE_MS,
@@ -465,6 +492,7 @@ static const struct check checks[] = {
     {"a held message is discarded", a_held_message_is_discarded},
     {"B53 what is parked comes again", what_is_parked_comes_again},
     {"a handler that kills its backend", a_handler_that_kills_its_backend},
+    {"a handler that changes the encoding", a_handler_that_changes_the_encoding},
     {"a message that kills the process", a_message_that_kills_the_process},
     {"conflicts", conflicts},
     {"killed at each step", killed_at_each_step},
