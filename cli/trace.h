@@ -123,6 +123,7 @@ enum trace_outcome {
 	OUTCOME_UNPUBLISHED,
 	OUTCOME_MISSED, /* trimmed before any consumer began: none will apply it */
 	OUTCOME_DISCARDED,
+	OUTCOME_FORGOTTEN, /* retention has removed what would tell */
 };
 
 struct trace_verdict {

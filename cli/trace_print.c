@@ -137,6 +137,7 @@ static void print_end(const struct printer *p, const struct trace *t, const stru
 	    [OUTCOME_UNPUBLISHED] = TINT_WARN,
 	    [OUTCOME_MISSED] = TINT_WARN,
 	    [OUTCOME_DISCARDED] = TINT_WARN,
+	    [OUTCOME_FORGOTTEN] = TINT_PLAIN,
 	};
 
 	print_text(p, tints[v->outcome], "%s", trace_outcome_name(v->outcome));

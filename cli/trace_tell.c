@@ -37,6 +37,7 @@ const char *trace_outcome_name(enum trace_outcome outcome)
 	    [OUTCOME_MISSED] = "missed",
 	    [OUTCOME_UNPUBLISHED] = "unpublished",
 	    [OUTCOME_DISCARDED] = "discarded",
+	    [OUTCOME_FORGOTTEN] = "forgotten",
 	};
 	return names[outcome];
 }
@@ -214,11 +215,19 @@ static char *why_unpublished(const struct trace *t)
 	    "ticked as %s, not published: the relay %s has got to %s", id, t->relay, last);
 }
 
-static char *why_not_kept(const struct trace *t)
+/* Outbox rows go when every group has acknowledged them, and inbox rows after their own time: an
+ * old notification that was applied looks just like this. */
+static enum trace_outcome judge_not_kept(const struct trace *t, char **ret_stuck)
 {
-	return mem_printf("no outbox has it, and no inbox: %s",
-	    t->is_notification ? "it was dropped by retention before anybody applied it"
-			       : "another database published it, or this one lost its commit");
+	if (t->is_notification) {
+		*ret_stuck =
+		    mem_strdup("every group had acknowledged it when retention dropped its "
+			       "outbox row, and no inbox has it (any more)");
+		return OUTCOME_FORGOTTEN;
+	}
+	*ret_stuck = mem_strdup("no outbox has it, and no inbox: another database published it, or "
+				"this one lost its commit");
+	return OUTCOME_UNPUBLISHED;
 }
 
 static char *why_unapplied(const struct trace *t, const struct trace_consumer *c)
@@ -356,8 +365,10 @@ static enum trace_outcome judge(const struct trace *t, char **ret_stuck)
 		return parked;
 	if (!waiting && t->n_consumers > 0)
 		return judge_done(t, ret_stuck);
+	if (t->n_positions == 0 && !t->has_row)
+		return judge_not_kept(t, ret_stuck);
 	if (t->n_positions == 0) {
-		*ret_stuck = t->has_row ? why_unticked(t) : why_not_kept(t);
+		*ret_stuck = why_unticked(t);
 		return OUTCOME_UNPUBLISHED;
 	}
 	if (count_published(t) == 0) {

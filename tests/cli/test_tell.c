@@ -58,9 +58,9 @@ static void check_unticked(void)
 	t.last_tick_ms = TRACE_UNKNOWN;
 	check_told(&t, "unpublished", "not ticked: shard 3 has no ticks: run umavez migrate");
 	t.has_row = false;
-	check_told(&t, "unpublished",
-	    "no outbox has it, and no inbox: it was dropped by retention before anybody applied "
-	    "it");
+	check_told(&t, "forgotten",
+	    "every group had acknowledged it when retention dropped its outbox row, and no inbox "
+	    "has it (any more)");
 	t.is_notification = false;
 	check_told(&t, "unpublished",
 	    "no outbox has it, and no inbox: another database published it, or this one lost its "
