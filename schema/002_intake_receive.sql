@@ -270,6 +270,12 @@ BEGIN
 		RAISE EXCEPTION 'emit: source and message_id are keys, of 512 bytes at most'
 		    USING ERRCODE = 'invalid_parameter_value';
 	END IF;
+	-- The relay's --max-event: a row above it stops its shard, the stores' purchases included.
+	IF octet_length(source) + octet_length(message_id) + octet_length(type) + octet_length(subject)
+	    + coalesce(octet_length(traceparent), 0) + octet_length(data::text) > 1048576 THEN
+		RAISE EXCEPTION 'emit: an event has 1 MiB at most: store what is larger elsewhere, and tell where'
+		    USING ERRCODE = 'program_limit_exceeded';
+	END IF;
 	IF NOT EXISTS (SELECT FROM intake.emitter AS e JOIN pg_catalog.pg_roles AS r ON r.rolname = e.role_name
 	    WHERE e.source = emit.source AND pg_has_role(session_user, r.oid, 'MEMBER')) THEN
 		RAISE EXCEPTION 'emit: role % may not use the source %', session_user, source

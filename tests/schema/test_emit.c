@@ -141,6 +141,10 @@ static void check_own_transaction(void)
 	CHECK_STR(state_of(app, "SELECT intake.emit('billing', 'm', 't', 's', NULL)"), "22023");
 	CHECK_STR(state_of(app, "SELECT intake.emit('billing', repeat('m', 513), 't', 's', '{}')"),
 	    "22023");
+	CHECK_STR(
+	    state_of(app, "SELECT intake.emit('billing', 'm', 't', 's', json_build_object('x', "
+			  "repeat('x', 1048576)))"),
+	    "54000");
 	world_sql(world, "UPDATE intake.setting SET xid_floor = '1000000000'");
 	CHECK_STR(state_of(app, emit), "UMV03");
 	world_sql(world, "UPDATE intake.setting SET xid_floor = '0'");
