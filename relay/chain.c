@@ -14,6 +14,14 @@ static struct stream_id position_at(const PGresult *res, const char *tick, const
 	return (struct stream_id){pg_uint(res, 0, tick), pg_uint(res, 0, id)};
 }
 
+/* 0-0 for tick 0. */
+static struct stream_id end_of_tick(const PGresult *res, const char *column)
+{
+	uint64_t tick = pg_uint(res, 0, column);
+
+	return tick == 0 ? STREAM_ID_ZERO : (struct stream_id){tick, INT64_MAX};
+}
+
 int chain_look(struct db *db, struct chain *ret_chain, struct err *err)
 {
 	PGresult *res = NULL;
@@ -31,8 +39,8 @@ int chain_look(struct db *db, struct chain *ret_chain, struct err *err)
 	    .acknowledged = position_at(res, "acknowledged_tick", "acknowledged_id"),
 	    .now_ms = pg_int(res, 0, "now_ms"),
 	};
-	if (pg_int(res, 0, "oldest_tick") != 0)
-		ret_chain->oldest = (struct stream_id){pg_uint(res, 0, "oldest_tick"), INT64_MAX};
+	ret_chain->oldest = end_of_tick(res, "oldest_tick");
+	ret_chain->released = end_of_tick(res, "released_tick");
 	rc = 0;
 done:
 	PQclear(res);

@@ -18,7 +18,8 @@
 
 struct chain {
 	int64_t last_tick;
-	struct stream_id oldest; /* rows up to here are no longer retained; 0-0: all are */
+	struct stream_id oldest;   /* rows up to here are no longer retained; 0-0: all are */
+	struct stream_id released; /* of those, all that were acknowledged first; 0-0: none */
 	bool has_acknowledged;
 	struct stream_id acknowledged; /* the lowest of all groups */
 	int64_t now_ms;                /* the database's clock */

@@ -101,6 +101,7 @@ int find_position(struct db *db, struct stream *stream, struct stream_id known, 
 	if (chain_look(db, &f.chain, err) < 0)
 		return err_wrap(err, "find position");
 	in->oldest = f.chain.oldest;
+	in->released = f.chain.released;
 	in->has_acknowledged = f.chain.has_acknowledged;
 	in->acknowledged = f.chain.acknowledged;
 	in->now_ms = f.chain.now_ms;

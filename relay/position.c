@@ -42,16 +42,17 @@ static bool lost_entries(const struct position_input *in)
 	return in->has_acknowledged && stream_id_compare(in->last, in->acknowledged) < 0;
 }
 
-/* What is no longer retained was acknowledged first: of an outdated stream that ends where that
- * does, as that of a shard that was idle for long, nothing is missing. */
+/* What retention let go was acknowledged first, and so was everything before the end of an outdated
+ * stream that ends where the groups do: of a shard that was idle for long nothing is missing. */
 static bool has_gap(const struct position_input *in)
 {
 	if (!is_zero(in->own))
 		return false;
 	if (is_outdated(in))
 		return !in->has_acknowledged || stream_id_compare(in->last, in->acknowledged) < 0;
-	return (in->has_acknowledged && !is_zero(in->acknowledged) &&
-		stream_id_compare(in->acknowledged, in->oldest) < 0);
+	return in->has_acknowledged && !is_zero(in->acknowledged) &&
+	       stream_id_compare(in->acknowledged, in->oldest) < 0 &&
+	       stream_id_compare(in->released, in->oldest) < 0;
 }
 
 static enum position_reason pause_reason(const struct position_input *in)

@@ -27,6 +27,8 @@ struct position_input {
 
 	/* Rows at or before this position are no longer retained; 0-0: all are. */
 	struct stream_id oldest;
+	/* Up to here retention let them go, once every group had acknowledged them; 0-0: none. */
+	struct stream_id released;
 	/* The first row after position_start(); 0-0: none yet. */
 	struct stream_id unpublished;
 

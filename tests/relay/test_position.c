@@ -129,6 +129,11 @@ static void empty_with_groups(void)
 
 	in.oldest = at(5000000, INT64_MAX);
 	CHECK(position_decide(&in).gap);
+	in.released = at(4900000, INT64_MAX);
+	CHECK(position_decide(&in).gap);
+	/* The shard was idle for longer than rows are retained. */
+	in.released = in.oldest;
+	CHECK(!position_decide(&in).gap);
 }
 
 /* No entry is left, but IDs may not be used again. */
