@@ -9,34 +9,41 @@ static const char *half(char buf[PG_NUMBER_SIZE], uint64_t n)
 	return pg_number(buf, stream_id_bigint(n));
 }
 
-static int count(PGconn *conn, const char *sql, int n_params, const char *const *params,
-    int64_t *ret_rows, struct err *err)
+int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct err *err)
 {
+	char at[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(at, shard), pg_number(most, BACKLOG_MAX)};
 	PGresult *res = NULL;
 
-	if (pg_run(conn, sql, n_params, params, &res, err) < 0)
+	if (pg_run(intake, cli_sql_unticked_sql, 2, params, &res, err) < 0)
 		return -1;
 	*ret_rows = pg_int(res, 0, "rows");
 	PQclear(res);
 	return 0;
 }
 
-int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct err *err)
+int backlog_oldest_after(PGconn *intake, unsigned shard, struct stream_id position,
+    int64_t *ret_rows, int64_t *ret_oldest_ms, struct err *err)
 {
-	char at[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
-	const char *params[] = {pg_number(at, shard), pg_number(most, BACKLOG_MAX)};
+	char at[PG_NUMBER_SIZE], tick[PG_NUMBER_SIZE], id[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(at, shard), half(tick, position.ms),
+	    half(id, position.seq), pg_number(most, BACKLOG_MAX)};
+	PGresult *res = NULL;
 
-	return count(intake, cli_sql_unticked_sql, 2, params, ret_rows, err);
+	if (pg_run(intake, cli_sql_rows_after_sql, 4, params, &res, err) < 0)
+		return -1;
+	*ret_rows = pg_int(res, 0, "rows");
+	*ret_oldest_ms = *ret_rows > 0 ? pg_int(res, 0, "oldest_ms") : 0;
+	PQclear(res);
+	return 0;
 }
 
 int backlog_after(
     PGconn *intake, unsigned shard, struct stream_id position, int64_t *ret_rows, struct err *err)
 {
-	char at[PG_NUMBER_SIZE], tick[PG_NUMBER_SIZE], id[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
-	const char *params[] = {pg_number(at, shard), half(tick, position.ms),
-	    half(id, position.seq), pg_number(most, BACKLOG_MAX)};
+	int64_t oldest_ms;
 
-	return count(intake, cli_sql_rows_after_sql, 4, params, ret_rows, err);
+	return backlog_oldest_after(intake, shard, position, ret_rows, &oldest_ms, err);
 }
 
 int backlog_owns(PGconn *intake, unsigned shard, const struct stream_entry *entry, bool *ret_own,

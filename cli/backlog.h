@@ -25,6 +25,10 @@ int backlog_unticked(
 int backlog_after(PGconn *intake, unsigned shard, struct stream_id position, int64_t *ret_rows,
     struct err *err) warn_unused;
 
+/* The same, and when the oldest of them was written, in ms since 1970; 0 when there is none. */
+int backlog_oldest_after(PGconn *intake, unsigned shard, struct stream_id position,
+    int64_t *ret_rows, int64_t *ret_oldest_ms, struct err *err) warn_unused;
+
 /* Whether an entry stands for a row of this outbox, or is foreign. */
 int backlog_owns(PGconn *intake, unsigned shard, const struct stream_entry *entry, bool *ret_own,
     struct err *err) warn_unused;

@@ -16,8 +16,11 @@ enum { STATEMENT_MS = 30000 };
 /* A clock's difference that people should know of, and one by which tokens and ticks go wrong. */
 enum { SKEW_WARN_MS = 1000, SKEW_FAIL_MS = 60000 };
 
-/* A group whose oldest unread entry is older than this has a reader that is in trouble. */
-#define GROUP_BEHIND_MS INT64_C(600000)
+/*
+ * A group that has not moved for so long, with a message behind it as old, has a reader that is in
+ * trouble.  Well above the relay's trim interval, at which what is acknowledged gets stored.
+ */
+#define GROUP_STUCK_MS INT64_C(300000)
 
 void doctor_clock(
     struct doctor *d, const char *whose, int64_t before, int64_t theirs, int64_t after)
@@ -167,20 +170,22 @@ static void check_group(struct doctor *d, PGconn *intake, const PGresult *res, i
 	unsigned shard = (unsigned)pg_uint(res, row, "shard");
 	char id[STREAM_ID_SIZE];
 	struct err err = ERR_INIT;
-	int64_t rows;
+	int64_t rows, since_ms;
 
-	if (backlog_after(intake, shard, at, &rows, &err) < 0) {
+	if (backlog_oldest_after(intake, shard, at, &rows, &since_ms, &err) < 0) {
 		note_error(d, "groups", &err);
 		return;
 	}
-	if (rows == 0 || pg_int(res, row, "behind_ms") < GROUP_BEHIND_MS)
+	if (since_ms < pg_int(res, row, "at_ms"))
+		since_ms = pg_int(res, row, "at_ms");
+	if (rows == 0 || pg_int(res, row, "now_ms") - since_ms < GROUP_STUCK_MS)
 		return;
 	doctor_note(d, LEVEL_WARN, "groups",
 	    "start what reads it; or umavez group drop, if nobody ever will",
-	    "group %s in shard %u has not acknowledged %" PRId64
-	    " messages after %s: they cannot be "
-	    "trimmed",
-	    pg_text(res, row, "name"), shard, rows, stream_id_format(at, id));
+	    "group %s in shard %u has not acknowledged %" PRId64 " %s after %s for over %" PRId64
+	    " min: nothing from there on can be trimmed",
+	    pg_text(res, row, "name"), shard, rows, print_plural(rows, "message", "messages"),
+	    stream_id_format(at, id), GROUP_STUCK_MS / 60000);
 }
 
 static void check_groups(struct doctor *d, PGconn *intake)
@@ -217,8 +222,10 @@ void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects)
 		params[0] = pg_text(shards, 0, "shards");
 	run_checks(d, intake, "deployment", cli_sql_doctor_intake_sql, 1, params, NULL);
 	check_functions(d, intake, "intake");
-	if (effects)
+	if (effects) {
 		check_functions(d, effects, "effects");
+		run_checks(d, effects, "dead letters", cli_sql_doctor_effects_sql, 0, NULL, NULL);
+	}
 	check_groups(d, intake);
 	PQclear(shards);
 }

@@ -5,7 +5,6 @@
 
 #include <assert.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +28,11 @@ void printer_init(struct printer *p, FILE *out)
 
 	*p =
 	    (struct printer){.out = out, .colour = isatty(fileno(out)) && !(no_color && *no_color)};
+}
+
+const char *print_plural(int64_t n, const char *one, const char *many)
+{
+	return n == 1 ? one : many;
 }
 
 /* "\u{10ffff}" */

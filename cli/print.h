@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 enum tint { TINT_PLAIN, TINT_HEAD, TINT_DIM, TINT_GOOD, TINT_WARN, TINT_BAD };
@@ -20,6 +21,9 @@ struct printer {
 
 /* Colour only on a terminal, and not if NO_COLOR is set: https://no-color.org/ */
 void printer_init(struct printer *p, FILE *out);
+
+/* The word that goes with n. */
+const char *print_plural(int64_t n, const char *one, const char *many);
 
 /* malloc'd. */
 char *print_escape(const char *text);

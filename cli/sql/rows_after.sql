@@ -1,4 +1,4 @@
--- Positions of a shard that come after a given one, up to the last tick.
+-- Positions of a shard that come after a given one, up to the last tick, and when the oldest was written.
 -- $1 shard  $2, $3 the position  $4 count at most so many
 -- Snapshots of a chain nest, so all later batches together are what the last tick sees and the
 -- position's tick does not; with the rest of that tick, and what replays have published again.
@@ -25,10 +25,10 @@ WITH last AS (
 	JOIN intake.tick AS p ON p.shard = $1 AND p.tick = x.previous_tick
 	CROSS JOIN LATERAL intake.tick_ranges($1, x.tick) AS r
 )
-SELECT count(*) AS rows
-FROM (SELECT
+SELECT count(*) AS rows, (extract(epoch FROM min(found.created_at)) * 1000)::bigint AS oldest_ms
+FROM (SELECT o.created_at
       FROM rest AS r
-      CROSS JOIN LATERAL (SELECT o.id, o.xid FROM intake.outbox AS o
+      CROSS JOIN LATERAL (SELECT o.id, o.xid, o.created_at FROM intake.outbox AS o
           WHERE o.shard = $1 AND o.xid >= r.first AND o.xid < r.past OFFSET 0) AS o
       WHERE o.id > r.after_id AND o.id <= r.up_to
         AND (r.seen IS NULL OR pg_visible_in_snapshot(o.xid, r.seen))
