@@ -103,7 +103,8 @@ enum trace_step_kind {
 struct trace_step {
 	enum trace_step_kind kind;
 	int64_t at_ms;    /* or TRACE_UNKNOWN */
-	int64_t after_ms; /* since the step that led to it, or TRACE_UNKNOWN */
+	int64_t after_ms; /* since the step that led to it; TRACE_UNKNOWN also where that is not
+			     shown */
 	/* Borrowed from the trace; NULL, or 0-0: does not apply. */
 	const char *by, *consumer, *xid;
 	struct stream_id stream_id;

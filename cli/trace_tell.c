@@ -162,7 +162,10 @@ static void add_consumer(const struct trace_consumer *c, struct trace_verdict *v
 
 	if (!c->applied && !c->parked)
 		return;
-	if (c->published_ms != TRACE_UNKNOWN)
+	/* From an entry before the last one published: the way it took is not the one shown. */
+	if (c->delivered_ms < before_ms)
+		before_ms = TRACE_UNKNOWN;
+	else if (c->published_ms != TRACE_UNKNOWN)
 		before_ms = c->published_ms;
 	add(v, last, add(v, delivered, before_ms));
 }

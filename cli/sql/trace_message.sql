@@ -26,7 +26,8 @@ SELECT m.store IS NOT NULL AS is_notification, m.outbox_id IS NOT NULL AS has_ro
     substr(coalesce(m.traceparent, m.outbox_traceparent), 4, 32) AS trace_id,
     intake.purchase_json(p) AS purchase,
     (extract(epoch FROM m.received_at) * 1000)::bigint AS received_ms,
-    (extract(epoch FROM coalesce(c.at, m.created_at)) * 1000)::bigint AS committed_ms,
+    (extract(epoch FROM coalesce(c.at, m.created_at,
+        CASE WHEN m.kind = 'unrecognized' THEN m.received_at END)) * 1000)::bigint AS committed_ms,
     (extract(epoch FROM t.at) * 1000)::bigint AS last_tick_ms,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms,
     CASE WHEN l.expires_at > clock_timestamp() THEN l.holder END AS relay

@@ -248,7 +248,8 @@ static void check_times(void)
 	trace_tell(&t, &v);
 	CHECK_INT((int64_t)v.n_steps, 8);
 	CHECK_INT(v.steps[5].after_ms, 1000);
-	CHECK_INT(v.steps[6].after_ms, 5);
+	CHECK_INT(v.steps[6].after_ms, TRACE_UNKNOWN);
+	CHECK_INT(v.steps[7].after_ms, 10);
 	trace_verdict_done(&v);
 	t.positions = &p;
 	t.n_positions = 1;

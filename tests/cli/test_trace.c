@@ -238,12 +238,16 @@ static void check_quarantined(void)
 	struct note odd = {
 	    .store = "stripe", .id = "sha256:ab", .kind = "unrecognized", .remark = "no id"};
 	PGconn *conn = world_pg(world);
+	json_t *json;
 
 	clean();
 	notes_receive(conn, &odd, 1, NULL);
 	PQfinish(conn);
 	check_stuck("sha256:ab", "quarantined", "no id");
 	check_steps("sha256:ab", "received committed");
+	json = trace("sha256:ab");
+	CHECK(strcmp(story_get(json, "steps/1/at"), "null") != 0);
+	json_decref(json);
 }
 
 static void check_emitted(void)
