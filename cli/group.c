@@ -17,7 +17,7 @@
 struct group_command {
 	struct sources_options sources;
 	int64_t shard;
-	bool destroy, json;
+	bool destroy, yes, json;
 };
 
 static const struct option options[] = {
@@ -28,6 +28,8 @@ static const struct option options[] = {
 	"drop: only in this shard (all)", 0, -1, 1023, NULL, NULL},
     {"destroy", OPT_BOOL, offsetof(struct group_command, destroy), "off",
 	"drop: also destroy the group in Redis", 0, 0, 0, NULL, NULL},
+    {"yes", OPT_BOOL, offsetof(struct group_command, yes), "off",
+	"drop: do it; else only say what would be done", 0, 0, 0, NULL, NULL},
     {"json", OPT_BOOL, offsetof(struct group_command, json), "off",
 	"list: one object, for programs", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
@@ -66,6 +68,46 @@ static bool is_meant(const struct group_command *command, const struct group *g)
 	return command->shard < 0 || (unsigned)command->shard == g->shard;
 }
 
+static bool would_destroy(const struct group_command *command, const struct group *g)
+{
+	return command->destroy && g->in_stream && is_meant(command, g);
+}
+
+static bool would_forget(const struct group_command *command, const struct group *g)
+{
+	return g->registered && is_meant(command, g);
+}
+
+static bool would_do_anything(const struct group_command *command, const struct groups *groups)
+{
+	for (size_t i = 0; i < groups->n; i++) {
+		if (would_destroy(command, &groups->list[i]) ||
+		    would_forget(command, &groups->list[i]))
+			return true;
+	}
+	return false;
+}
+
+static void say(
+    const struct group_command *command, const struct sources *sources, const struct groups *groups)
+{
+	char key[256];
+
+	for (size_t i = 0; i < groups->n; i++) {
+		const struct group *g = &groups->list[i];
+
+		if (would_destroy(command, g)) {
+			event_key(key, sizeof(key), sources->name_space, "purchases", g->shard);
+			printf("would be destroyed in %s, at %s with %" PRId64 " pending\n", key,
+			    g->delivered, g->pending);
+		}
+		if (would_forget(command, g))
+			printf("would be forgotten in shard %u: what stands after %s might then "
+			       "be trimmed unread\n",
+			    g->shard, g->acknowledged);
+	}
+}
+
 /* In Redis first: a relay would register again what it sees there. */
 static int destroy(const struct group_command *command, struct sources *sources,
     const struct groups *groups, struct err *err)
@@ -75,7 +117,7 @@ static int destroy(const struct group_command *command, struct sources *sources,
 	for (size_t i = 0; i < groups->n; i++) {
 		const struct group *g = &groups->list[i];
 
-		if (!g->in_stream || !is_meant(command, g))
+		if (!would_destroy(command, g))
 			continue;
 		event_key(key, sizeof(key), sources->name_space, "purchases", g->shard);
 		if (redis_command(sources->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) <
@@ -87,8 +129,8 @@ static int destroy(const struct group_command *command, struct sources *sources,
 	return 0;
 }
 
-static int forget(const struct group_command *command, struct sources *sources, const char *name,
-    int *ret_n, struct err *err)
+static int forget(
+    const struct group_command *command, struct sources *sources, const char *name, struct err *err)
 {
 	char shard[PG_NUMBER_SIZE];
 	const char *params[] = {name, command->shard < 0 ? NULL : pg_number(shard, command->shard)};
@@ -99,7 +141,6 @@ static int forget(const struct group_command *command, struct sources *sources, 
 	for (int row = 0; row < PQntuples(res); row++)
 		printf("forgotten in shard %s: what stands after %s may now be trimmed unread\n",
 		    pg_text(res, row, "shard"), pg_text(res, row, "acknowledged"));
-	*ret_n = PQntuples(res);
 	PQclear(res);
 	return 0;
 }
@@ -115,9 +156,9 @@ static void warn_of_streams(
 		return;
 	if (there > 0)
 		fprintf(stderr,
-		    "umavez group: it is still in %zu streams, and relays will register it again: "
+		    "umavez group: it is still in %zu %s, and relays will register it again: "
 		    "stop what reads there, then use --destroy\n",
-		    there);
+		    there, print_plural((int64_t)there, "stream", "streams"));
 	if (!sources->redis)
 		fprintf(stderr, "umavez group: could not look at the streams: %s\n",
 		    sources->redis_err.message);
@@ -127,7 +168,7 @@ static int drop(
     const struct group_command *command, struct sources *sources, const char *name, struct err *err)
 {
 	struct groups groups = {0};
-	int forgotten = 0, rc = -1;
+	int rc = -1;
 
 	if (command->destroy && !sources->redis) {
 		*err = sources->redis_err;
@@ -136,15 +177,18 @@ static int drop(
 	if (groups_read(sources->intake, sources->redis, sources->name_space, name, &groups, err) <
 	    0)
 		goto done;
-	if (command->destroy && destroy(command, sources, &groups, err) < 0)
-		goto done;
-	if (forget(command, sources, name, &forgotten, err) < 0)
-		goto done;
-	if (forgotten == 0 && !(command->destroy && groups.n > 0)) {
+	if (!would_do_anything(command, &groups)) {
 		err_set(err, ERR_FATAL, "no such group is registered (see umavez group list)");
 		goto done;
 	}
 	warn_of_streams(command, sources, &groups);
+	if (!command->yes) {
+		say(command, sources, &groups);
+		err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+		goto done;
+	}
+	if (destroy(command, sources, &groups, err) < 0 || forget(command, sources, name, err) < 0)
+		goto done;
 	rc = 0;
 done:
 	groups_done(&groups);

@@ -92,17 +92,24 @@ static void check_drop(void)
 	check_says((const char *const[]){"group", "drop", "nobody", NULL}, 1, "",
 	    "no such group is registered");
 	/* Missing in the stream: it blocks trimming until it is dropped. */
-	check_says((const char *const[]){"group", "drop", "mailer", NULL}, 0,
+	check_says((const char *const[]){"group", "drop", "mailer", NULL}, 2,
+	    "would be forgotten in shard 0: what stands after ", "nothing was done: give --yes");
+	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 1);
+	check_says((const char *const[]){"group", "drop", "mailer", "--yes", NULL}, 0,
 	    "forgotten in shard 0: what stands after ", "");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 0);
 	redis("XGROUP CREATE " STREAM " mailer 0");
 	CHECK(await_registered("mailer", 1));
 	check_says((const char *const[]){"group", "drop", "mailer", "--shard", "1", NULL}, 1, "",
 	    "no such group");
-	check_says((const char *const[]){"group", "drop", "mailer", NULL}, 0,
-	    "forgotten in shard 0", "it is still in 1 streams");
+	check_says((const char *const[]){"group", "drop", "mailer", "--yes", NULL}, 0,
+	    "forgotten in shard 0", "it is still in 1 stream, ");
 	CHECK(await_registered("mailer", 1));
-	check_says((const char *const[]){"group", "drop", "mailer", "--destroy", NULL}, 0,
+	check_says((const char *const[]){"group", "drop", "mailer", "--destroy", NULL}, 2,
+	    "would be destroyed in " STREAM ", at 0-0 with 0 pending\nwould be forgotten",
+	    "nothing was done: give --yes");
+	CHECK_INT(redis("XINFO GROUPS " STREAM), 1);
+	check_says((const char *const[]){"group", "drop", "mailer", "--destroy", "--yes", NULL}, 0,
 	    "destroyed in " STREAM, "");
 	CHECK_INT(redis("XINFO GROUPS " STREAM), 0);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 0);
