@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What `show` prints of those that wait. */
 #define BEHIND_MAX 100
@@ -43,7 +42,8 @@ static const struct option options[] = {
     {"all", OPT_BOOL, AT(all), "off", "retry: every failed message", 0, 0, 0, NULL, NULL},
     {"reason", OPT_STRING, AT(reason), NULL, "discard: why, kept with the message; required", 0, 0,
 	0, NULL, NULL},
-    {"yes", OPT_BOOL, AT(yes), "off", "discard: do not ask", 0, 0, 0, NULL, NULL},
+    {"yes", OPT_BOOL, AT(yes), "off", "discard: do it; else only say what would be done", 0, 0, 0,
+	NULL, NULL},
     {"json", OPT_BOOL, AT(json), "off", "One object a message, one a line, for programs", 0, 0, 0,
 	NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
@@ -226,31 +226,18 @@ done:
 	return rc;
 }
 
-static void tell_loss(const struct dead_letter *d)
+static void tell_loss(const struct dead_letter *d, bool yes)
 {
 	struct printer printer;
 
 	printer_init(&printer, stderr);
-	print_text(&printer, TINT_WARN, "%s/%s (%s) will never take effect for %s.", d->source,
-	    d->message_id, d->subject, d->consumer);
+	print_text(&printer, TINT_WARN, "%s/%s (%s) %s never take effect for %s.", d->source,
+	    d->message_id, d->subject, yes ? "will" : "would", d->consumer);
 	if (d->behind > 0 && !d->ahead)
 		print_text(&printer, TINT_PLAIN,
-		    " Then what is held behind it is applied: %" PRId64 " messages.", d->behind);
+		    " Then what is held behind it is applied: %" PRId64 " %s.", d->behind,
+		    print_plural(d->behind, "message", "messages"));
 	fputc('\n', stderr);
-}
-
-static int confirm(const struct letter_command *c, struct err *err)
-{
-	char answer[16];
-
-	if (c->yes)
-		return 0;
-	if (!isatty(STDIN_FILENO))
-		return err_set(err, ERR_USAGE, "nothing was done: give --yes to discard it");
-	fputs("Discard it? (yes or no) ", stderr);
-	if (fgets(answer, sizeof(answer), stdin) && strcmp(answer, "yes\n") == 0)
-		return 0;
-	return err_set(err, ERR_FATAL, "nothing was done");
 }
 
 static int discard(struct letter_command *c, struct err *err)
@@ -262,9 +249,12 @@ static int discard(struct letter_command *c, struct err *err)
 		return err_set(err, ERR_USAGE, "give a --reason");
 	if (find_one(c, &found, err) < 0)
 		goto done;
-	tell_loss(found.letters);
-	if (confirm(c, err) < 0 ||
-	    dead_letter_mark(c->effects, found.letters, "discard", c->reason, err) < 0)
+	tell_loss(found.letters, c->yes);
+	if (!c->yes) {
+		err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+		goto done;
+	}
+	if (dead_letter_mark(c->effects, found.letters, "discard", c->reason, err) < 0)
 		goto done;
 	tell_marked(c, found.letters, "discard");
 	rc = 0;

@@ -209,7 +209,7 @@ static void all_failed_are_marked(void)
 	free(out);
 }
 
-static void discards_ask_first(void)
+static void discards_only_with_yes(void)
 {
 	char *out = NULL, *err = NULL;
 
@@ -246,7 +246,7 @@ static const struct check checks[] = {
     {"ambiguous ids", ambiguous_ids_are_asked_about},
     {"retry", retries_are_marked},
     {"retry --all", all_failed_are_marked},
-    {"discard", discards_ask_first},
+    {"discard", discards_only_with_yes},
     {"wrong words", wrong_words_are_refused},
     {NULL, NULL},
 };
