@@ -15,8 +15,13 @@ static void print_help(FILE *out)
 {
 	fputs("Usage: umavez COMMAND [OPTION]...\n\n", out);
 	for (const struct command *c = commands; c->name; c++)
-		fprintf(out, "  %-11s %s\n", c->name, c->summary);
+		fprintf(out, "  %-11s  %s\n", c->name, c->summary);
 	fputs("\n`umavez COMMAND --help` tells the options of a command.\n", out);
+}
+
+static bool is_help(const char *word)
+{
+	return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0;
 }
 
 static int run(int argc, char **argv)
@@ -25,7 +30,7 @@ static int run(int argc, char **argv)
 		print_help(stderr);
 		return STATUS_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0) {
+	if (is_help(argv[1])) {
 		print_help(stdout);
 		return EXIT_SUCCESS;
 	}

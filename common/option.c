@@ -233,10 +233,12 @@ static int check_required(const struct parser *p, struct err *err)
 	return 0;
 }
 
-static enum option_action find_action(int argc, char **argv)
+static enum option_action find_action(int argc, char **argv, bool takes_words)
 {
+	if (!takes_words && argc == 2 && strcmp(argv[1], "help") == 0)
+		return OPTION_HELP;
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-		if (strcmp(argv[i], "--help") == 0)
+		if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
 			return OPTION_HELP;
 		if (strcmp(argv[i], "--version") == 0)
 			return OPTION_VERSION;
@@ -262,7 +264,7 @@ int option_parse(const struct option *table, void *config, int argc, char **argv
 	size_t rows = 0;
 	int rc = -1;
 
-	*ret_action = find_action(argc, argv);
+	*ret_action = find_action(argc, argv, words != NULL);
 	if (*ret_action != OPTION_RUN) {
 		if (words)
 			*words = found;

@@ -69,7 +69,8 @@ struct option_words {
 /*
  * Fill config (zeroed by the caller) from argv and the environment.  argv[0] is skipped.  words may
  * be NULL: then any word that is not an option is ERR_USAGE.  "--help" and "--version" win over
- * every error.  On success, free what config holds with option_done().
+ * every error; "-h" is "--help", and so is "help" alone where no words are taken.  On success, free
+ * what config holds with option_done().
  */
 int option_parse(const struct option *table, void *config, int argc, char **argv,
     struct option_words *words, enum option_action *ret_action, struct err *err) warn_unused;

@@ -89,7 +89,7 @@ void option_help(const char *program, const char *usage, const struct option *ta
 	printf("Usage: %s %s\n\n", program, usage);
 	for (const struct option *row = table; row->name; row++)
 		print_option(row);
-	print_row("help", "", "Show this and exit");
+	print_row("help", "", "Show this and exit; also -h");
 	print_row("version", "", "Show the version and exit");
 }
 

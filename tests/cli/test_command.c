@@ -22,6 +22,9 @@ static void check_run(const char *const *args, int status, const char *in_out, c
 static void check_help(void)
 {
 	check_run((const char *const[]){"--help", NULL}, 0, "Usage: umavez COMMAND", "");
+	check_run((const char *const[]){"-h", NULL}, 0, "Usage: umavez COMMAND", "");
+	check_run((const char *const[]){"help", NULL}, 0, "\n  dead-letter  Messages", "");
+	check_run((const char *const[]){"status", "-h", NULL}, 0, "Usage: umavez status", "");
 	check_run((const char *const[]){NULL}, 2, "", "Usage: umavez COMMAND");
 	check_run((const char *const[]){"--version", NULL}, 0, "umavez " UMAVEZ_VERSION "\n", "");
 	for (const struct command *c = commands; c->name; c++) {

@@ -312,11 +312,31 @@ static void help_wins(void)
 
 	CHECK_INT(option_parse(table, &c, 3, argv, NULL, &action, &err), 0);
 	CHECK_INT(action, OPTION_HELP);
+	argv[2] = (char *)"-h";
+	CHECK_INT(option_parse(table, &c, 3, argv, NULL, &action, &err), 0);
+	CHECK_INT(action, OPTION_HELP);
 	argv[2] = (char *)"--version";
 	CHECK_INT(option_parse(table, &c, 3, argv, NULL, &action, &err), 0);
 	CHECK_INT(action, OPTION_VERSION);
 	argv[1] = (char *)"--";
 	CHECK_INT(option_parse(table, &c, 3, argv, NULL, &action, &err), -1);
+}
+
+/* Where words are taken, "help" may be one. */
+static void help_is_a_word(void)
+{
+	char *argv[] = {(char *)"p", (char *)"help", NULL};
+	struct option_words words;
+	enum option_action action;
+	struct err err = ERR_INIT;
+	struct config c = {0};
+
+	CHECK_INT(option_parse(table, &c, 2, argv, NULL, &action, &err), 0);
+	CHECK_INT(action, OPTION_HELP);
+	CHECK_INT(option_parse(table, &c, 2, argv, &words, &action, &err), 0);
+	CHECK_INT(action, OPTION_RUN);
+	CHECK_STR(words.words[0], "help");
+	option_done(table, &c);
 }
 
 static void required(void)
@@ -490,6 +510,7 @@ static const struct check checks[] = {
     {"masked URLs", masked_urls},
     {"dump", dumped},
     {"help", help},
+    {"help is a word", help_is_a_word},
     {"endpoints", endpoints},
     {NULL, NULL},
 };
