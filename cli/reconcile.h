@@ -33,7 +33,9 @@ struct consumer_account {
 };
 
 struct reconciliation {
-	int64_t rows; /* outbox rows that are old enough */
+	int64_t rows;          /* outbox rows that are old enough */
+	int64_t younger;       /* and those that are not, about */
+	int64_t older_than_ms; /* what that means */
 	size_t n_consumers;
 	struct consumer_account *consumers;
 	json_t *lost;    /* array: the first of them, as objects with consumer, source, ... */

@@ -1,6 +1,8 @@
 #include "cli/reconcile.h"
+#include "common/option.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 const char *const fate_names[FATES] = {
     [FATE_APPLIED] = "applied",
@@ -34,10 +36,10 @@ void reconcile_print_json(FILE *out, const struct reconciliation *r)
 			    account, fate_names[fate], json_integer(r->consumers[i].rows[fate]));
 		json_object_set_new(consumers, r->consumers[i].name, account);
 	}
-	json_t *json = json_pack("{s:I, s:o, s:I, s:O, s:O, s:I, s:I}", "rows", (json_int_t)r->rows,
-	    "consumers", consumers, "lost", (json_int_t)reconcile_lost(r), "lost_messages", r->lost,
-	    "gaps", r->gaps, "ledger_entries", (json_int_t)r->entries, "doubled",
-	    (json_int_t)r->doubled);
+	json_t *json = json_pack("{s:I, s:I, s:o, s:I, s:O, s:O, s:I, s:I}", "rows",
+	    (json_int_t)r->rows, "younger", (json_int_t)r->younger, "consumers", consumers, "lost",
+	    (json_int_t)reconcile_lost(r), "lost_messages", r->lost, "gaps", r->gaps,
+	    "ledger_entries", (json_int_t)r->entries, "doubled", (json_int_t)r->doubled);
 	print_json(out, json);
 	json_decref(json);
 }
@@ -108,10 +110,21 @@ static void print_gaps(const struct printer *p, const struct reconciliation *r)
 	}
 }
 
+static void print_head(const struct printer *p, const struct reconciliation *r)
+{
+	char *age = option_duration_text(r->older_than_ms);
+
+	fprintf(p->out, "%" PRId64 " outbox %s", r->rows, print_plural(r->rows, "row", "rows"));
+	if (r->younger > 0)
+		fprintf(p->out, " (%" PRId64 " younger than %s left out)", r->younger, age);
+	fprintf(p->out, ", %" PRId64 " ledger %s\n\n", r->entries,
+	    print_plural(r->entries, "entry", "entries"));
+	free(age);
+}
+
 void reconcile_print(const struct printer *p, const struct reconciliation *r)
 {
-	fprintf(
-	    p->out, "%" PRId64 " outbox rows, %" PRId64 " ledger entries\n\n", r->rows, r->entries);
+	print_head(p, r);
 	if (r->n_consumers == 0)
 		fprintf(p->out, "no consumer has a cursor yet: nobody should have applied them\n");
 	else
@@ -121,8 +134,8 @@ void reconcile_print(const struct printer *p, const struct reconciliation *r)
 	if (r->doubled > 0) {
 		print_text(p, TINT_BAD, "doubled");
 		fprintf(p->out,
-		    "  %" PRId64 " ledger entries were not written by the transaction that applied "
+		    "  %" PRId64 " ledger %s not written by the transaction that applied "
 		    "their message\n",
-		    r->doubled);
+		    r->doubled, print_plural(r->doubled, "entry was", "entries were"));
 	}
 }

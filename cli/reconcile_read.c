@@ -179,6 +179,19 @@ done:
 	return rc;
 }
 
+static int read_younger(struct walk *w, struct err *err)
+{
+	char age[PG_NUMBER_SIZE];
+	const char *params[] = {pg_number(age, w->options->older_than_ms)};
+	PGresult *res = NULL;
+
+	if (pg_run(w->sources->intake, cli_sql_reconcile_younger_sql, 1, params, &res, err) < 0)
+		return -1;
+	w->r->younger = pg_int(res, 0, "rows");
+	PQclear(res);
+	return 0;
+}
+
 static int read_ledger_page(struct walk *w, int64_t *after, int64_t *ret_rows, struct err *err)
 {
 	char from[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
@@ -223,12 +236,13 @@ static int each_page(struct walk *w,
 int reconcile_read(struct sources *sources, const struct reconcile_options *options,
     struct reconciliation *ret, struct err *err)
 {
-	struct reconciliation r = {.lost = json_array()};
+	struct reconciliation r = {.older_than_ms = options->older_than_ms, .lost = json_array()};
 	struct walk w = {.sources = sources, .options = options, .r = &r};
 	int rc = -1;
 
 	if (read_consumers(&w, err) < 0 || each_page(&w, read_page, err) < 0 ||
-	    each_page(&w, read_ledger_page, err) < 0 || read_gaps(&w, err) < 0)
+	    read_younger(&w, err) < 0 || each_page(&w, read_ledger_page, err) < 0 ||
+	    read_gaps(&w, err) < 0)
 		goto done;
 	*ret = r;
 	r = (struct reconciliation){0};

@@ -76,6 +76,9 @@ int option_parse(const struct option *table, void *config, int argc, char **argv
     struct option_words *words, enum option_action *ret_action, struct err *err) warn_unused;
 void option_done(const struct option *table, void *config);
 
+/* A duration as one would write it ("1min"); malloc'd. */
+char *option_duration_text(int64_t ms);
+
 /* --help, aligned, one paragraph a row, to stdout. It begins with "Usage: <program> <usage>". */
 void option_help(const char *program, const char *usage, const struct option *table);
 

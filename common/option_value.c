@@ -100,12 +100,17 @@ static char *units_text(int64_t n, const struct unit *units)
 	return mem_printf("%" PRId64 "%s", n / best->factor, best->name);
 }
 
+char *option_duration_text(int64_t ms)
+{
+	return units_text(ms, durations);
+}
+
 /* As one would write it; malloc'd. */
 static char *number_text(enum option_type type, int64_t n)
 {
 	switch (type) {
 	case OPT_DURATION:
-		return units_text(n, durations);
+		return option_duration_text(n);
 	case OPT_SIZE:
 		return units_text(n, sizes);
 	default:
