@@ -133,7 +133,8 @@ void dead_letter_print(const struct printer *p, const struct dead_letter *d, con
 {
 	print_text(p, TINT_HEAD, "%s/%s", d->source, d->message_id);
 	print_text(p, tint_of(d), "  %s", d->state);
-	print_text(p, TINT_PLAIN, ", started %" PRId64 " times", d->starts);
+	print_text(p, TINT_PLAIN, ", started %" PRId64 " %s", d->starts,
+	    print_plural(d->starts, "time", "times"));
 	fputc('\n', p->out);
 	print_facts(p, d);
 	if (json_array_size(d->history) > 0) {

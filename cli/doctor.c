@@ -22,10 +22,10 @@ static const struct option options[] = {
 static const char usage[] =
     "[OPTION]...\n\n"
     "Checks connections, versions, the schemas, the constraints that hold the promises, functions\n"
-    "and rights, the cluster's identity, durability settings, partitions, consumer groups, Redis\n"
-    "and its streams, and the clocks.  One line each: ok, warn or fail, and what to change.  "
-    "Exits\n"
-    "with 1 if anything fails.  The role and the Redis user umavez_operator may do this.";
+    "and rights, the cluster's identity, durability settings, partitions, dead letters, consumer\n"
+    "groups, Redis and its streams, and the clocks.  One line each: ok, warn or fail, and what to\n"
+    "change.  Exits with 1 if anything fails.  The role and the Redis user umavez_operator may do "
+    "this.";
 
 static void examine(const struct sources_options *o, struct doctor *d)
 {
@@ -58,7 +58,9 @@ static int run(const struct doctor_command *command, struct err *err)
 		doctor_print(&printer, &d);
 	failed = doctor_count(&d, LEVEL_FAIL);
 	doctor_done(&d);
-	return failed == 0 ? 0 : err_set(err, ERR_FATAL, "%zu checks fail", failed);
+	return failed == 0 ? 0
+			   : err_set(err, ERR_FATAL, "%zu %s", failed,
+				 print_plural((int64_t)failed, "check fails", "checks fail"));
 }
 
 int command_doctor(int argc, char **argv)

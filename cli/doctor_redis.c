@@ -168,8 +168,8 @@ static int check_streams(
 		all_fine = all_fine && fine;
 	}
 	if (all_fine)
-		doctor_note(
-		    d, LEVEL_OK, "streams", "", "%" PRId64 " streams can be appended to", shards);
+		doctor_note(d, LEVEL_OK, "streams", "", "%" PRId64 " %s can be appended to", shards,
+		    print_plural(shards, "stream", "streams"));
 	return 0;
 }
 

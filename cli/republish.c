@@ -159,6 +159,8 @@ static int republish_pages(
 
 static void say(const struct republish *r, const struct tally *tally)
 {
+	const char *messages = print_plural(tally->found, "message", "messages");
+
 	if (r->json) {
 		json_t *json = json_pack("{s:I, s:I, s:b}", "found", (json_int_t)tally->found,
 		    "republished", (json_int_t)tally->written, "dry_run", (int)r->dry_run);
@@ -168,10 +170,10 @@ static void say(const struct republish *r, const struct tally *tally)
 		return;
 	}
 	if (r->dry_run)
-		printf("would republish %" PRId64 " messages\n", tally->found);
+		printf("would republish %" PRId64 " %s\n", tally->found, messages);
 	else
-		printf("republished %" PRId64 " of %" PRId64 " messages%s\n", tally->written,
-		    tally->found,
+		printf("republished %" PRId64 " of %" PRId64 " %s%s\n", tally->written,
+		    tally->found, messages,
 		    tally->written < tally->found ? "; the others are not ticked yet" : "");
 }
 
@@ -188,7 +190,8 @@ static int run(const struct republish *r, struct err *err)
 	rc = r->message ? republish_message(conn, r, &tally, err)
 			: republish_pages(conn, r, &tally, err);
 	if (rc < 0 && tally.written > 0)
-		err_wrap(err, "after %" PRId64 " messages (run it again)", tally.written);
+		err_wrap(err, "after %" PRId64 " %s (run it again)", tally.written,
+		    print_plural(tally.written, "message", "messages"));
 	if (rc < 0)
 		goto done;
 	say(r, &tally);

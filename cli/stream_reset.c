@@ -89,7 +89,8 @@ static int say(struct reset *r, struct err *err)
 	} else {
 		if (stream_look(r->redis, r->key, &view, err) < 0)
 			return -1;
-		printf("%s is a stream of %" PRId64 " entries, %s to %s\n", r->key, view.length,
+		printf("%s is a stream of %" PRId64 " %s, %s to %s\n", r->key, view.length,
+		    print_plural(view.length, "entry", "entries"),
 		    stream_id_format(view.first, first), stream_id_format(view.last, last));
 		if (say_groups(r, err) < 0)
 			return -1;

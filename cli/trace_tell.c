@@ -243,7 +243,8 @@ static char *why_unapplied(const struct trace *t, const struct trace_consumer *c
 		    "the cursor of %s is at %s, past it, but its inbox does not have it", c->name,
 		    stream_id_format(c->cursor, cursor));
 	if (c->lag_entries != BACKLOG_UNKNOWN)
-		snprintf(lag, sizeof(lag), " lag %" PRId64 " entries,", c->lag_entries);
+		snprintf(lag, sizeof(lag), " lag %" PRId64 " %s,", c->lag_entries,
+		    print_plural(c->lag_entries, "entry", "entries"));
 	if (!c->holder)
 		return mem_printf(
 		    "published, the consumer %s has not got to it:%s nobody holds the lease",
@@ -294,8 +295,9 @@ static char *why_missed(const struct trace *t, const struct trace_consumer *c)
 
 static char *why_failed(const struct trace_consumer *c)
 {
-	return mem_printf("for %s after %" PRId64 " starts: %s; see umavez dead-letter", c->name,
-	    c->starts, c->error ? c->error : "no error is known");
+	return mem_printf("for %s after %" PRId64 " %s: %s; see umavez dead-letter", c->name,
+	    c->starts, print_plural(c->starts, "start", "starts"),
+	    c->error ? c->error : "no error is known");
 }
 
 static char *why_held(const struct trace_consumer *c)
@@ -315,8 +317,8 @@ static char *why_retrying(const struct trace_consumer *c)
 		return mem_printf("it was held for %s, and its turn has come", c->name);
 	if (c->next_ms != TRACE_UNKNOWN)
 		clock_rfc3339(c->next_ms, next);
-	return mem_printf("the handler of %s fails: %s; started %" PRId64 " times, again at %s",
-	    c->name, c->error, c->starts, next);
+	return mem_printf("the handler of %s fails: %s; started %" PRId64 " %s, again at %s",
+	    c->name, c->error, c->starts, print_plural(c->starts, "time", "times"), next);
 }
 
 /* Trouble that some consumer has with it, the worst first: it is told before another's delay. */

@@ -8,12 +8,12 @@ SELECT 'cluster' AS name, CASE WHEN s.system_identifier = c.system_identifier TH
 FROM intake.setting AS s CROSS JOIN pg_control_system() AS c
 UNION ALL
 SELECT 'gaps', CASE WHEN count(*) > 0 THEN 'fail' ELSE 'ok' END,
-    count(*) || ' times a stream went on behind rows that were no longer retained',
+    count(*) || CASE count(*) WHEN 1 THEN ' time' ELSE ' times' END || ' a stream went on behind rows that were no longer retained',
     'umavez reconcile tells where; raise --retention, or bring groups and Redis back sooner; umavez reconcile --forget-gaps'
 FROM intake.gap
 UNION ALL
 SELECT 'quarantine', CASE WHEN count(*) > 0 THEN 'warn' ELSE 'ok' END,
-    count(*) || ' notifications were not understood',
+    count(*) || CASE count(*) WHEN 1 THEN ' notification was' ELSE ' notifications were' END || ' not understood',
     'umavez reprocess, as the owner of the schema, says why and tries this version''s parsers'
 FROM intake.notification WHERE kind = 'unrecognized'
 UNION ALL

@@ -196,14 +196,14 @@ static void check_deployment(void)
 		" (SELECT system_identifier FROM pg_control_system())",
 		"fail cluster", "the outbox was written in 7"},
 	    {"INSERT INTO intake.gap (shard, after_tick, after_id, tick) VALUES (0, 7, 3, 9)",
-		"DELETE FROM intake.gap", "fail gaps", "1 times a stream went on"},
+		"DELETE FROM intake.gap", "fail gaps", "1 time a stream went on"},
 	    {"UPDATE effects.setting SET shards = 3", "UPDATE effects.setting SET shards = 2",
 		"fail shards", "intake has 2 shards, effects 3"},
 	    {"UPDATE intake.migration SET version = 99 WHERE version = 7",
 		"UPDATE intake.migration SET version = 7 WHERE version = 99", "fail schema", "99"},
 	    {"INSERT INTO intake.notification (store, notification_id, kind, rank, occurred_at,"
 	     " received_at) VALUES ('stripe', 'odd', 'unrecognized', 0, now(), now())",
-		"DELETE FROM intake.notification", "warn quarantine", "1 notifications were not"},
+		"DELETE FROM intake.notification", "warn quarantine", "1 notification was not"},
 	    {"INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,"
 	     " delivered_at, event, state) SELECT 'c', 's', n, 's', 0, '1-1', now(), '{}', state"
 	     " FROM unnest(ARRAY['failed', 'retrying']) WITH ORDINALITY AS p(state, n)",
@@ -349,16 +349,18 @@ static void check_connection(void)
 static void check_human(void)
 {
 	const char *const args[] = {"doctor", NULL};
-	char *out = NULL;
+	char *out = NULL, *err = NULL;
 
 	redis("CONFIG SET maxmemory-policy allkeys-lru");
-	CHECK_INT(world_run(world, &out, "umavez", args), 1);
+	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, &err), 1);
+	CHECK_STR(err, "umavez doctor: 1 check fails\n");
 	redis("CONFIG SET maxmemory-policy noeviction");
 	CHECK(strstr(out, "\nok    constraint notification_pkey") != NULL);
 	CHECK(strstr(out, "\nfail  eviction ") != NULL);
 	CHECK(strstr(out, " CONFIG SET maxmemory-policy noeviction: any other") != NULL);
 	CHECK(strchr(out, '\033') == NULL);
 	free(out);
+	free(err);
 }
 
 static const struct check checks[] = {

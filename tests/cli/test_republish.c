@@ -118,7 +118,7 @@ static void check_unticked(void)
 	PQclear(PQexec(conn, "BEGIN; LOCK TABLE intake.tick IN SHARE ROW EXCLUSIVE MODE"));
 	story_receive(world, "stripe", "u1", "sub_2");
 	check_says((const char *const[]){"--message", "u1", NULL}, 0,
-	    "republished 0 of 1 messages; the others are not ticked yet\n", "");
+	    "republished 0 of 1 message; the others are not ticked yet\n", "");
 	PQfinish(conn);
 	CHECK(await_read());
 }

@@ -87,13 +87,13 @@ static void check_stages(void)
 	check_stuck("n1", "pending", "published, no consumer has read shard 0 yet");
 	story_cursor(world, "entitlements", 0);
 	check_stuck("n1", "pending",
-	    "published, the consumer entitlements has not got to it: lag 1 entries, nobody holds "
+	    "published, the consumer entitlements has not got to it: lag 1 entry, nobody holds "
 	    "the"
 	    " lease");
 	check_steps("n1", "received committed ticked published");
 	story_consumer_lease(world, "entitlements", 0, "consumer-1");
 	check_stuck("n1", "pending",
-	    "published, the consumer entitlements has not got to it: lag 1 entries, consumer-1 "
+	    "published, the consumer entitlements has not got to it: lag 1 entry, consumer-1 "
 	    "holds"
 	    " the lease");
 
@@ -103,7 +103,7 @@ static void check_stages(void)
 	/* Another consumer has its own opinion. */
 	story_cursor(world, "mailer", 0);
 	check_stuck("n1", "pending",
-	    "published, the consumer mailer has not got to it: lag 1 entries, nobody holds the "
+	    "published, the consumer mailer has not got to it: lag 1 entry, nobody holds the "
 	    "lease");
 }
 
