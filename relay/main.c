@@ -1,8 +1,11 @@
 #include "common/admin.h"
+#include "common/clock.h"
 #include "common/lease.h"
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/metric.h"
+#include "common/pace.h"
+#include "common/redis.h"
 #include "common/service.h"
 #include "relay/config.h"
 #include "relay/db.h"
@@ -13,6 +16,10 @@
 #include <stdlib.h>
 
 #define RETRY_MS 1000
+#define LOG_PACE_MS 60000
+
+/* Connecting to Redis at the start; SIGTERM waits for it. */
+#define REDIS_MS 5000
 
 /* A shard that does nothing for this long is stuck, whatever it waits for. */
 #define STALL_MS 15000
@@ -20,13 +27,36 @@
 static const char usage[] = "[OPTION]...\n\n"
 			    "Publishes what intake.outbox holds to Redis Streams.";
 
-/* The database may come up after us. */
-static int await_shards(const struct config *c, struct status *status, unsigned *ret_shards)
+struct start {
+	const struct config *config;
+	struct status *status;
+	unsigned shards;
+};
+
+static int reach_database(struct start *s, struct err *err)
 {
+	return db_shards(s->config->database_url, &s->shards, err);
+}
+
+static int reach_redis(struct start *s, struct err *err)
+{
+	struct redis *redis = NULL;
+
+	if (redis_open(s->config->redis_url, REDIS_MS, &redis, err) < 0)
+		return -1;
+	redis_close(redis);
+	return 0;
+}
+
+static int await(
+    struct start *s, const char *waiting, int (*reach)(struct start *s, struct err *err))
+{
+	struct pace pace = {0};
+
 	while (!service_stopping()) {
 		struct err err = ERR_INIT;
 
-		if (db_shards(c->database_url, ret_shards, &err) == 0)
+		if (reach(s, &err) == 0)
 			return 0;
 		if (err.kind != ERR_RETRY) {
 			service_fail(&err);
@@ -34,11 +64,21 @@ static int await_shards(const struct config *c, struct status *status, unsigned 
 		}
 		if (service_stopping())
 			break;
-		log_warn("waiting for the database", lf_err(&err));
-		status_waiting(status, err.message);
+		if (pace_due(&pace, clock_mono_us(), LOG_PACE_MS))
+			log_warn(waiting, lf_err(&err));
+		status_waiting(s->status, err.message);
 		service_wait(RETRY_MS);
 	}
 	return -1;
+}
+
+/* Both servers may come up after us.  Shards that a relay takes without Redis it would keep, idle,
+ * from one that reaches it. */
+static int await_servers(struct start *s)
+{
+	if (await(s, "waiting for the database", reach_database) < 0)
+		return -1;
+	return await(s, "waiting for Redis", reach_redis);
 }
 
 static void on_kept(void *ctx, const char *why)
@@ -51,21 +91,21 @@ static void on_kept(void *ctx, const char *why)
 static int run_leases(
     struct config *c, struct status *status, struct metrics *metrics, struct err *err)
 {
+	struct start start = {.config = c, .status = status};
 	struct shard_context context = {c, status};
 	struct retention *retention = NULL;
 	struct leases *leases = NULL;
-	unsigned shards;
 	int rc = -1;
 
-	if (await_shards(c, status, &shards) < 0)
+	if (await_servers(&start) < 0)
 		return 0;
-	status_start(status, shards);
+	status_start(status, start.shards);
 
 	struct lease_options options = {.database_url = c->database_url,
 	    .schema = "intake",
 	    .holder = c->instance,
 	    .lease_ms = c->lease_ms,
-	    .shards = shards,
+	    .shards = start.shards,
 	    .all = c->lease_off,
 	    .worker = shard_run,
 	    .kept = on_kept,
@@ -73,7 +113,7 @@ static int run_leases(
 	if (retention_start(c, status, metrics, &retention, err) < 0 ||
 	    leases_open(&options, &leases, err) < 0)
 		goto done;
-	log_info("started", lf_str("instance", c->instance), lf_int("shards", shards));
+	log_info("started", lf_str("instance", c->instance), lf_int("shards", start.shards));
 	leases_run(leases);
 	rc = 0;
 done:

@@ -2,6 +2,7 @@
 #include "common/redis.h"
 #include "tests/relay/stack.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,30 @@ static void leases_that_cannot_be_kept(void)
 	world_close(w);
 }
 
+/* What it took it would keep from a relay that reaches Redis. */
+static void without_redis_no_shard_is_taken(void)
+{
+	struct world *w = stack_open(4);
+	struct proc *relay, *stopped;
+
+	world_redis_stop(w, true);
+	relay = stack_relay(w, NULL, NULL);
+	stopped = stack_relay(w, NULL, NULL);
+	CHECK(proc_await_log(relay, "waiting for Redis", WAIT_MS));
+	CHECK(await(is_not_ready, &(struct readiness){relay, "Redis: connect"}, WAIT_MS));
+	CHECK(proc_await_log(stopped, "waiting for Redis", WAIT_MS));
+	proc_kill(stopped, SIGTERM);
+	CHECK_INT(proc_wait(stopped, WAIT_MS), 0);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.shard_lease WHERE holder <> ''"), 0);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.instance"), 0);
+
+	world_redis_start(w, true);
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	stack_emit(w, "a", 5);
+	stack_check(w, 0);
+	world_close(w);
+}
+
 static void expect_refusal(struct world *w, const char *option, const char *value, const char *said)
 {
 	const char *const args[] = {option, value, "--admin-listen", "127.0.0.1:0", NULL};
@@ -75,6 +100,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
+	    {"without Redis no shard is taken", without_redis_no_shard_is_taken},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};
