@@ -10,7 +10,7 @@
 
 enum { BACKOFF_MIN_MS = 50, BACKOFF_MAX_MS = 2000 };
 
-enum state { DOWN, CONNECTING, SETTINGS, SCHEMA, IDLE, BUSY };
+enum state { DOWN, CONNECTING, SETTINGS, SCHEMA, RIGHT, IDLE, BUSY, STATES };
 
 struct session {
 	struct session_options options;
@@ -19,6 +19,7 @@ struct session {
 	char nonce[33];
 	struct event *io;    /* on the socket of conn; NULL until there is one */
 	struct event *timer; /* backoff when DOWN, else the deadline */
+	bool proven;         /* it has come up before */
 	unsigned attempts;   /* since a statement was last committed */
 	struct rng rng;
 
@@ -32,11 +33,12 @@ static void on_socket(evutil_socket_t fd, short what, void *arg);
 
 static void enter(struct session *s, enum state state)
 {
-	static const bool allowed[][6] = {
+	static const bool allowed[STATES][STATES] = {
 	    [DOWN] = {[DOWN] = true, [CONNECTING] = true},
 	    [CONNECTING] = {[DOWN] = true, [SETTINGS] = true},
 	    [SETTINGS] = {[DOWN] = true, [SCHEMA] = true},
-	    [SCHEMA] = {[DOWN] = true, [IDLE] = true},
+	    [SCHEMA] = {[DOWN] = true, [RIGHT] = true, [IDLE] = true},
+	    [RIGHT] = {[DOWN] = true, [IDLE] = true},
 	    [IDLE] = {[DOWN] = true, [BUSY] = true},
 	    [BUSY] = {[DOWN] = true, [IDLE] = true},
 	};
@@ -174,22 +176,49 @@ static void become_idle(struct session *s)
 	watch(s, EV_READ);
 }
 
+static void come_up(struct session *s)
+{
+	s->proven = true;
+	become_idle(s);
+	if (s->options.up)
+		s->options.up(s->options.ctx);
+}
+
+/* Asked, since without a notification nothing would tell. */
+static const char right_query[] =
+    "SELECT has_function_privilege(to_regproc('intake.receive')::oid, 'EXECUTE') AS has";
+
+static int check_right(const PGresult *res, struct err *err)
+{
+	if (PQresultStatus(res) != PGRES_TUPLES_OK)
+		return pg_error(NULL, res, err);
+	if (!pg_bool(res, 0, "has"))
+		return err_set(err, ERR_USAGE,
+		    "no right to execute intake.receive: connect as a member of umavez_producer, "
+		    "to which umavez migrate --roles grants it");
+	return 0;
+}
+
+/* The answer to what this state asks is there: on to the next. */
 static void check(struct session *s, const PGresult *res)
 {
 	struct err err = ERR_INIT;
+	int rc;
 
-	if (s->state == SETTINGS) {
-		if (pg_session_check(res, s->nonce, &err) < 0)
-			fail(s, &err);
-		else
-			ask(s, SCHEMA, pg_schema_check_query("intake"));
-	} else if (pg_schema_check(res, "intake", &err) < 0) {
+	if (s->state == SETTINGS)
+		rc = pg_session_check(res, s->nonce, &err);
+	else if (s->state == SCHEMA)
+		rc = pg_schema_check(res, "intake", &err);
+	else
+		rc = check_right(res, &err);
+	if (rc < 0)
 		fail(s, &err);
-	} else {
-		become_idle(s);
-		if (s->options.up)
-			s->options.up(s->options.ctx);
-	}
+	else if (s->state == SETTINGS)
+		ask(s, SCHEMA, pg_schema_check_query("intake"));
+	else if (s->state == SCHEMA && !s->proven)
+		ask(s, RIGHT, right_query);
+	else
+		come_up(s);
 }
 
 /* PQgetResult() has given NULL: the statement and its transaction are over. */

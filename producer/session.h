@@ -1,9 +1,12 @@
 /*
  * session.h - one PostgreSQL connection in an event loop, which comes back by itself.
  *
- *	DOWN ──backoff──▶ CONNECTING ──▶ SETTINGS ──▶ SCHEMA ──▶ IDLE ◀──▶ BUSY
- *	 ▲                    │              │           │         │         │
- *	 └────────────────────┴── error ─────┴───────────┴─────────┴─────────┘
+ *	DOWN ──backoff──▶ CONNECTING ──▶ SETTINGS ──▶ SCHEMA ──▶ RIGHT ──▶ IDLE ◀──▶ BUSY
+ *	 ▲                    │              │           │         │        │         │
+ *	 └────────────────────┴── error ─────┴───────────┴─────────┴────────┴─────────┘
+ *
+ * RIGHT is passed once: a session that has come up before does not ask again, since a right that
+ * was taken from a service at work may be given back.
  *
  * Each statement is a transaction of its own and has a deadline.  A statement that passes it, or a
  * connection that breaks, leaves an unknown outcome: nothing is cancelled, the connection is

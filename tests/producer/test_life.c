@@ -19,22 +19,35 @@
 
 static struct world *world;
 
-/* Run with these words and nothing else; what it says on stderr must contain `said`. For a wrong
- * configuration that is one plain line, and nothing comes before it. */
-static void expect_exit(const char *const *args, int status, const char *said)
+/* Run with these words and nothing else; what it says on stderr, malloc'd, must contain `said`. */
+static char *run_to_exit(const char *const *args, int status, const char *said)
 {
-	char *out = NULL, *err = NULL;
+	char *err = NULL;
 
-	CHECK_INT(world_run_all(world, "umavez-producer", args, NULL, &out, &err), status);
+	CHECK_INT(world_run_all(world, "umavez-producer", args, NULL, NULL, &err), status);
 	if (!strstr(err, said))
 		fprintf(stderr, "expected \"%s\" in: %s\n", said, err);
 	CHECK(strstr(err, said) != NULL);
-	if (status == 2) {
-		CHECK_STR(out, "");
-		CHECK(strncmp(err, "umavez-producer: ", 17) == 0);
-		CHECK(strchr(err, '\n') == err + strlen(err) - 1);
-	}
-	free(out);
+	return err;
+}
+
+static void expect_exit(const char *const *args, int status, const char *said)
+{
+	free(run_to_exit(args, status, said));
+}
+
+static void expect_one_line(const char *err)
+{
+	CHECK(strchr(err, '\n') == err + strlen(err) - 1);
+}
+
+/* Of a wrong configuration it says one plain line, and nothing comes before it. */
+static void expect_refusal(const char *const *args, const char *said)
+{
+	char *err = run_to_exit(args, 2, said);
+
+	CHECK(strncmp(err, "umavez-producer: ", 17) == 0);
+	expect_one_line(err);
 	free(err);
 }
 
@@ -49,7 +62,7 @@ static void help(void)
 	free(out);
 }
 
-#define EXPECT_2(said, ...) expect_exit((const char *const[]){__VA_ARGS__, NULL}, 2, said)
+#define EXPECT_2(said, ...) expect_refusal((const char *const[]){__VA_ARGS__, NULL}, said)
 
 static void what_is_wrong_is_named_at_start(void)
 {
@@ -84,11 +97,11 @@ static void an_address_in_use_is_fatal(void)
 	CHECK(bind(fd, (struct sockaddr *)&taken, len) == 0 && listen(fd, 1) == 0);
 	CHECK(getsockname(fd, (struct sockaddr *)&taken, &len) == 0);
 	address = text_format("127.0.0.1:%d", ntohs(taken.sin_port));
-	expect_exit((const char *const[]){"--listen", address, "--admin-listen", "127.0.0.1:0",
-			"--stripe-secret", "x", NULL},
+	expect_exit((const char *const[]){"--database-url", world_producer_url(world), "--listen",
+			address, "--admin-listen", "127.0.0.1:0", "--stripe-secret", "x", NULL},
 	    1, "cannot listen on");
-	expect_exit((const char *const[]){"--listen", "127.0.0.1:0", "--admin-listen", address,
-			"--stripe-secret", "x", NULL},
+	expect_exit((const char *const[]){"--database-url", world_producer_url(world), "--listen",
+			"127.0.0.1:0", "--admin-listen", address, "--stripe-secret", "x", NULL},
 	    1, address);
 	close(fd);
 	free(address);
@@ -318,6 +331,34 @@ static void another_schema_is_refused(void)
 	world_sql(world, "DELETE FROM intake.migration WHERE version = 9999");
 }
 
+static bool accepts(void *ctx)
+{
+	return deliver(proc_url(ctx), "evt_right", "sub_right", NULL) == 200;
+}
+
+/* At its start; one that works keeps working when the right comes back. */
+static void a_missing_right_is_refused(void)
+{
+	static const char *const one[] = {"--threads", "1", "--database-connections", "1", NULL};
+	const char *const args[] = {"--database-url", world_producer_url(world), "--listen",
+	    "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--stripe-secret", "x", "--log-level",
+	    "error", NULL};
+	struct proc *p = stage_producer(world, one);
+	char *err;
+
+	world_sql(world, "REVOKE EXECUTE ON FUNCTION intake.receive FROM umavez_producer");
+	err = run_to_exit(args, 2, "no right to execute intake.receive");
+	expect_one_line(err);
+	world_sql(world, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+			 " WHERE application_name LIKE 'umavez-producer/%%'");
+	CHECK(proc_await_log(p, "the database is back", 10000));
+	CHECK_INT(deliver(proc_url(p), "evt_right", "sub_right", NULL), 503);
+	world_sql(world, "GRANT EXECUTE ON FUNCTION intake.receive TO umavez_producer");
+	CHECK(await(accepts, p, 10000));
+	stage_end(p);
+	free(err);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -332,6 +373,7 @@ int main(int argc, char **argv)
 	    {"an idle producer stops at once", an_idle_producer_stops_at_once},
 	    {"every crash point is survived", every_crash_point_is_survived},
 	    {"another schema is refused", another_schema_is_refused},
+	    {"a missing right is refused", a_missing_right_is_refused},
 	    {NULL, NULL},
 	};
 	int status;
