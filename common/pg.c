@@ -104,8 +104,8 @@ int pg_error_at_start(struct err *err)
 		return -1;
 	char *denied = mem_strdup(err->message);
 	err_set(err, ERR_USAGE,
-	    "%.200s: connect as a member of the service's own role (umavez_producer, umavez_relay, "
-	    "umavez_consumer), to which umavez migrate --roles grants what it needs",
+	    "%.200s: connect as a member of the role that umavez migrate --roles makes for this "
+	    "program (umavez_producer, umavez_relay, umavez_consumer, umavez_operator)",
 	    denied);
 	free(denied);
 	strcpy(err->sqlstate, "42501");

@@ -20,6 +20,24 @@ static bool is_bad_name(const struct err *err)
 	return strncmp(err->sqlstate, "42", 2) == 0 || strncmp(err->sqlstate, "22", 2) == 0;
 }
 
+/* The handler's schema is the user's: umavez migrate --roles grants nothing on it. */
+static int denied(PGconn *conn, const char *handler, const struct err *cause, struct err *err)
+{
+	PGresult *res = NULL;
+
+	if (pg_run(conn, consumer_sql_closed_schema_sql, 1, &handler, &res, err) < 0)
+		return -1;
+	if (PQntuples(res) == 1) {
+		err_set(err, ERR_USAGE, "--handler: %s: GRANT USAGE ON SCHEMA %s TO %s",
+		    cause->message, pg_text(res, 0, "schema"), pg_text(res, 0, "grantee"));
+	} else {
+		*err = *cause;
+		pg_error_at_start(err);
+	}
+	PQclear(res);
+	return -1;
+}
+
 static int ask(PGconn *conn, const char *handler, struct settings *ret, struct err *err)
 {
 	struct err cause = ERR_INIT;
@@ -27,10 +45,12 @@ static int ask(PGconn *conn, const char *handler, struct settings *ret, struct e
 	int rc = -1;
 
 	if (pg_run(conn, consumer_sql_settings_sql, 1, &handler, &res, &cause) < 0) {
-		if (is_bad_name(&cause) && strcmp(cause.sqlstate, "42501") != 0)
+		if (strcmp(cause.sqlstate, "42501") == 0)
+			return denied(conn, handler, &cause, err);
+		if (is_bad_name(&cause))
 			return no_handler(handler, err);
 		*err = cause;
-		return pg_error_at_start(err);
+		return -1;
 	}
 	if (PQntuples(res) != 1) {
 		err_set(err, ERR_MISMATCH,

@@ -13,8 +13,8 @@ struct settings {
 
 /*
  * ERR_MISMATCH: the schema is missing, older or newer than this binary, or was not set up with a
- * number of shards.  ERR_USAGE: there is no function `handler` that takes one json.  Both are
- * final.
+ * number of shards.  ERR_USAGE: there is no function `handler` that takes one json, or a right is
+ * missing, and the message says which GRANT gives it.  Both are final.
  */
 int settings_read(const char *database_url, const char *handler, struct settings *ret_settings,
     struct err *err) warn_unused;

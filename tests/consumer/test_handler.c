@@ -78,6 +78,10 @@ static void bad_options_end_the_process(void)
 	expect_usage(s, "--handler", "stage.apply(json)", "stage.apply(json)(json)");
 	expect_usage(s, "--handler", "stage.proc", "stage.proc(json)");
 	expect_usage(s, "--handler", "nowhere.apply", "nowhere.apply(json)");
+	world_sql(s->w, "REVOKE USAGE ON SCHEMA \"Stage Two\" FROM umavez_consumer");
+	expect_usage(s, "--handler", "\"Stage Two\".\"Apply\"",
+	    "permission denied for schema Stage Two: "
+	    "GRANT USAGE ON SCHEMA \\\"Stage Two\\\" TO umavez_consumer");
 	expect_usage(s, "--consumer", "a b", "--consumer");
 	expect_usage(s, "--namespace", "{x}", "--namespace");
 	expect_usage(s, "--database-url", "nonsense", "--database-url: database URL: not");
