@@ -62,13 +62,16 @@ const char config_usage[] =
     "transaction is rolled back (by dblink, say), every call is one.  What it does on other "
     "servers\n"
     "only --effect-query can count.\n\n"
-    "Exit status: 0 nothing lost, doubled or out of order; 1 something was, or a crash point was\n"
-    "not reached, or time was up; 2 the simulation was asked for something that cannot be.\n\n"
+    "A message that your handler fails for time after time is a dead letter, and so is what comes\n"
+    "behind it for its purchase.  The simulation ends when nothing else is left to be done.\n\n"
+    "Exit status: 0 nothing lost, doubled, out of order or given up; 1 something was, or a crash\n"
+    "point was not reached, or time was up; 2 the simulation was asked for something that cannot\n"
+    "be.\n\n"
     "--json prints one object: ok, seed, notifications, sent, accepted, duplicates, unanswered,\n"
-    "refused, crashes, stream_entries, calls, effects, lost, doubled, out_of_order, broken (other\n"
-    "promises that do not hold), counted (what an effect is: committed, calls or query), "
-    "finished,\n"
-    "kills ({service, at}), not_reached (crash points), and the first ten of lost_messages and\n"
+    "refused, crashes, stream_entries, calls, effects, lost, doubled, out_of_order, failed, held\n"
+    "(behind those that failed), error (of the first that did, if any), broken (other promises\n"
+    "that do not hold), counted (what an effect is: committed, calls or query), finished, kills\n"
+    "({service, at}), not_reached (crash points), and the first ten of lost_messages and\n"
     "doubled_messages ({source, message_id, effects}).";
 
 static int read_stores(struct config *c, struct err *err)

@@ -42,6 +42,11 @@ static enum count count_effects(struct stack *s, const struct config *config, bo
 	return COUNT_CALLS;
 }
 
+static int64_t count_dead(const struct report *r)
+{
+	return r->dead.failed + r->dead.held;
+}
+
 void report_read(struct stack *s, const struct config *config, const struct load *load,
     struct report *ret_report)
 {
@@ -54,20 +59,20 @@ void report_read(struct stack *s, const struct config *config, const struct load
 	r->count = count_effects(s, config, r->finished);
 	r->crashes = s->crashes;
 	ledger_read(s->world, load, &r->ledger);
+	r->ledger.lost = world_int(s->world, "SELECT count(*) FROM witness.lost");
+	dead_letters_read(s->world, &r->dead);
 	r->calls = stack_calls(s);
-	/* What is not applied yet is told as lost; every other view would tell it again. */
-	r->broken = r->finished ? invariants_broken(s->world, which) : 0;
-	r->lost = read_messages(s,
-	    "SELECT a.store, a.notification_id, 0 FROM witness.answered AS a "
-	    "WHERE NOT EXISTS (SELECT FROM witness.counted() AS c WHERE c.source = a.store "
-	    "AND c.message_id = a.notification_id AND c.effects > 0) ORDER BY 1, 2 "
-	    "LIMIT " EXAMPLES);
+	/* What is not applied is told as lost or given up; every other view would tell it again. */
+	r->broken = r->finished && count_dead(r) == 0 ? invariants_broken(s->world, which) : 0;
+	r->lost = read_messages(
+	    s, "SELECT source, message_id, 0 FROM witness.lost ORDER BY 1, 2 LIMIT " EXAMPLES);
 	r->doubled = read_messages(s, "SELECT source, message_id, effects FROM witness.counted() "
 				      "WHERE effects > 1 ORDER BY 3 DESC, 1, 2 LIMIT " EXAMPLES);
 }
 
 void report_done(struct report *r)
 {
+	dead_letters_done(&r->dead);
 	json_decref(r->lost);
 	json_decref(r->doubled);
 }
@@ -77,7 +82,8 @@ bool report_is_good(const struct report *r, const struct stack *s)
 	const struct ledger *l = &r->ledger;
 
 	return r->finished && l->lost == 0 && l->doubled == 0 && l->out_of_order == 0 &&
-	       l->load.refused == 0 && r->broken == 0 && stack_pending(s) == NULL;
+	       l->load.refused == 0 && count_dead(r) == 0 && r->broken == 0 &&
+	       stack_pending(s) == NULL;
 }
 
 static void add_line(struct table *t, const struct ledger_line *line)
@@ -94,6 +100,7 @@ static void add_line(struct table *t, const struct ledger_line *line)
 static void print_ledger(const struct printer *p, const struct report *r)
 {
 	const struct ledger_line more[] = {
+	    {"dead letters", count_dead(r), "failed for good, or held behind one that did", true},
 	    {"broken", r->broken, "other promises that do not hold", true},
 	    {"crashes", r->crashes, "", false},
 	    {"handler calls", r->calls, "those that a crash rolled back included", false},
@@ -130,6 +137,18 @@ static void print_messages(const struct printer *p, const char *what, const json
 	}
 	if (n > (int64_t)json_array_size(list))
 		puts("  ...");
+}
+
+static void print_error(const struct printer *p, const struct dead_letters *dead)
+{
+	if (dead->error == NULL)
+		return;
+	putchar('\n');
+	print_text(p, TINT_HEAD, "The first error (%" PRId64 " %s it)", dead->same_errors,
+	    dead->same_errors == 1 ? "message has" : "messages have");
+	fputs("\n  ", stdout);
+	print_text(p, TINT_BAD, "%s", dead->error);
+	putchar('\n');
 }
 
 /* What the numbers mean for the user's own handler. */
@@ -185,6 +204,7 @@ void report_print(const struct report *r, const struct stack *s)
 
 	printer_init(&p, stdout);
 	print_ledger(&p, r);
+	print_error(&p, &r->dead);
 	print_messages(&p, "Lost", r->lost, r->ledger.lost);
 	print_messages(&p, "Doubled", r->doubled, r->ledger.doubled);
 	putchar('\n');
@@ -234,11 +254,13 @@ void report_print_json(const struct report *r, const struct stack *s)
 	    {"refused", l->load.refused}, {"crashes", r->crashes},
 	    {"stream_entries", l->stream_entries}, {"calls", r->calls}, {"effects", l->effects},
 	    {"lost", l->lost}, {"doubled", l->doubled}, {"out_of_order", l->out_of_order},
-	    {"broken", r->broken}};
+	    {"failed", r->dead.failed}, {"held", r->dead.held}, {"broken", r->broken}};
 	json_t *json = json_pack("{s:b}", "ok", report_is_good(r, s));
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		json_object_set_new(json, numbers[i].name, json_integer(numbers[i].value));
+	if (r->dead.error != NULL)
+		json_object_set_new(json, "error", print_json_text(r->dead.error));
 	json_object_set_new(json, "counted", json_string(counted[r->count]));
 	json_object_set_new(json, "finished", json_boolean(r->finished));
 	json_object_set_new(json, "kills", kills_json(s->plan));

@@ -4,6 +4,7 @@
 #ifndef UMAVEZ_SIMULATE_REPORT_H
 #define UMAVEZ_SIMULATE_REPORT_H
 
+#include "simulate/dead_letters.h"
 #include "simulate/stack.h"
 #include "tests/support/invariants.h"
 
@@ -11,10 +12,11 @@
 
 struct report {
 	uint64_t seed;
-	bool finished; /* everything was answered and applied in time */
+	bool finished; /* in time, everything was answered, and applied or given up */
 	bool own;      /* the handler is the user's */
 	enum count { COUNT_COMMITTED, COUNT_CALLS, COUNT_QUERY } count; /* what an effect is */
-	struct ledger ledger;
+	struct ledger ledger; /* lost: without the dead letters */
+	struct dead_letters dead;
 	int crashes;
 	int64_t calls;          /* of the handler, those rolled back included */
 	int broken;             /* invariants */
@@ -26,7 +28,7 @@ void report_read(struct stack *s, const struct config *config, const struct load
     struct report *ret_report);
 void report_done(struct report *r);
 
-/* Nothing lost, doubled, out of order or left undone. */
+/* Nothing lost, doubled, out of order, given up or left undone. */
 bool report_is_good(const struct report *r, const struct stack *s);
 
 void report_print(const struct report *r, const struct stack *s);

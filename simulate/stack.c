@@ -1,5 +1,6 @@
 #include "simulate/stack.h"
 
+#include "simulate/dead_letters.h"
 #include "simulate/handler.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
@@ -52,6 +53,7 @@ int stack_open(struct stack *s, const struct config *config, const struct plan *
 	    "umavez migrate --shards %u --roles: every service has a role of its own",
 	    (unsigned)config->shards);
 	witness_install(s->world);
+	dead_letters_install(s->world);
 	return handler_install(s->world, config, &s->function, err);
 }
 

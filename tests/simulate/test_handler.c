@@ -90,24 +90,85 @@ static void forgetful(void)
 	json_decref(ledger);
 }
 
-/* A handler that never succeeds: the time is up, and the reason is told. */
-static void refusing(void)
+/* A --schema-file in dir whose function refuse(json) has this body, after some other SQL. */
+static char *refusing_handler(const char *dir, const char *sql, const char *body)
 {
-	char *dir = own_directory(), *file = text_format("%s/refuse.sql", dir), *out, *err;
+	char *file = text_format("%s/refuse.sql", dir);
+	char *text = text_format("%sCREATE FUNCTION refuse(event json) RETURNS void LANGUAGE "
+				 "plpgsql AS $$BEGIN %s END$$",
+	    sql, body);
 
-	file_write(file, "CREATE FUNCTION refuse(event json) RETURNS void LANGUAGE plpgsql AS "
-			 "$$BEGIN RAISE 'not in the mood'; END$$");
-	simulation_text(1,
-	    ARGS("--quiet", "--notifications", "5", "--handler", "refuse", "--schema-file", file,
-		"--timeout", "3s"),
-	    &out, &err);
-	CHECK(strstr(err, "not in the mood") != NULL);
-	CHECK(strstr(out, "Not finished in time") != NULL);
-	free(out);
-	free(err);
+	file_write(file, text);
+	free(text);
+	return file;
+}
+
+static void handler_done(char *dir, char *file)
+{
 	unlink(file);
 	free(file);
 	own_directory_done(dir);
+}
+
+/* The purchase of the first event that comes: no rollback makes the sequence forget it. */
+#define VICTIM "CREATE SEQUENCE victim; GRANT ALL ON SEQUENCE victim TO umavez_consumer;"
+#define REFUSE_VICTIM                                                                              \
+	"IF (SELECT NOT is_called FROM victim) THEN"                                               \
+	" PERFORM setval('victim', 1 + abs(hashtext(event ->> 'subject')::bigint)); END IF;"       \
+	"IF (SELECT last_value FROM victim) = 1 + abs(hashtext(event ->> 'subject')::bigint) THEN" \
+	" RAISE 'not in the mood'; END IF;"
+
+static void refusing_one_purchase(void)
+{
+	char *dir = own_directory(), *file = refusing_handler(dir, VICTIM, REFUSE_VICTIM);
+	json_t *ledger =
+	    simulation(1, ARGS("--notifications", "60", "--shards", "1", "--seed", "7", "--timeout",
+			      "1min", "--handler", "refuse", "--schema-file", file));
+	int64_t held = simulation_int(ledger, "held");
+
+	CHECK(json_is_true(json_object_get(ledger, "finished")));
+	CHECK_INT(simulation_int(ledger, "failed"), 1);
+	CHECK(held > 0);
+	CHECK_INT(simulation_int(ledger, "effects"), 60 - 1 - held);
+	CHECK_INT(simulation_int(ledger, "lost"), 0);
+	CHECK_STR(json_string_value(json_object_get(ledger, "error")), "P0001: not in the mood");
+	json_decref(ledger);
+	handler_done(dir, file);
+}
+
+static void refusing_everything(void)
+{
+	char *dir = own_directory(), *file = refusing_handler(dir, "", "RAISE 'not in the mood';"),
+	     *out;
+
+	simulation_text(1,
+	    ARGS("--quiet", "--notifications", "5", "--handler", "refuse", "--schema-file", file),
+	    &out, NULL);
+	CHECK(strstr(out, "dead letters") != NULL);
+	CHECK(strstr(out, "The first error (") != NULL);
+	CHECK(strstr(out, "P0001: not in the mood") != NULL);
+	CHECK(strstr(out, "Not finished in time") == NULL);
+	free(out);
+	handler_done(dir, file);
+}
+
+/* Its five attempts take longer than there is time: what is tried again is not given up yet. */
+static void refusing_slowly(void)
+{
+	char *dir = own_directory();
+	char *file = refusing_handler(dir, "", "PERFORM pg_sleep(1); RAISE 'not in the mood';");
+	char *out, *err;
+
+	simulation_text(1,
+	    ARGS("--quiet", "--notifications", "1", "--handler", "refuse", "--schema-file", file,
+		"--timeout", "4s"),
+	    &out, &err);
+	CHECK(strstr(err, "not in the mood") != NULL);
+	CHECK(strstr(out, "Not finished in time") != NULL);
+	CHECK(strstr(out, "The first error") == NULL);
+	free(out);
+	free(err);
+	handler_done(dir, file);
 }
 
 static void check_refused(const char *const *args, const char *message)
@@ -138,7 +199,10 @@ int main(int argc, char **argv)
 	    {"a transactional handler leaves nothing when it is rolled back",
 		inside_and_not_counted},
 	    {"a handler that returns without its effect: lost", forgetful},
-	    {"a handler that never succeeds: its reason", refusing},
+	    {"a handler that fails for one purchase: dead letters, not lost",
+		refusing_one_purchase},
+	    {"a handler that fails for all: the error, without waiting", refusing_everything},
+	    {"a handler that fails too slowly: not finished, and its reason", refusing_slowly},
 	    {"SQL that cannot be used: exit 2", bad_sql},
 	    {NULL, NULL},
 	};
