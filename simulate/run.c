@@ -180,7 +180,8 @@ int simulation_run(const struct config *config, const struct plan *plan, uint64_
 	progress_init(&run.progress, config->quiet);
 	if (stack_open(&run.stack, config, plan, &run.progress, bin_dir, err) < 0)
 		goto done;
-	stack_start(&run.stack);
+	if (stack_start(&run.stack, err) < 0)
+		goto done;
 	progress_say(&run.progress, "producer at %s, relay and consumer are up",
 	    proc_url(run.stack.services[PRODUCER]));
 	start_load(&run, seed);

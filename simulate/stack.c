@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define LEAVE_MS 10000
+#define READY_MS 30000
+#define READY_POLL_MS 5
 
 /* The first crash of this service at or after place i. */
 static size_t next_crash(const struct plan *plan, enum service service, size_t i)
@@ -43,7 +45,8 @@ static void start_one(struct stack *s, enum service service)
 int stack_open(struct stack *s, const struct config *config, const struct plan *plan,
     const struct progress *progress, const char *bin_dir, struct err *err)
 {
-	const struct world_options options = {.bin_dir = bin_dir, .leave_nothing = true};
+	const struct world_options options = {
+	    .bin_dir = bin_dir, .leave_nothing = true, .may_refuse = true};
 
 	*s = (struct stack){.plan = plan, .progress = progress};
 	s->world = world_open_with(&options);
@@ -55,12 +58,6 @@ int stack_open(struct stack *s, const struct config *config, const struct plan *
 	witness_install(s->world);
 	dead_letters_install(s->world);
 	return handler_install(s->world, config, &s->function, err);
-}
-
-void stack_start(struct stack *s)
-{
-	for (int i = 0; i < SERVICES; i++)
-		start_one(s, (enum service)i);
 }
 
 void stack_stop(struct stack *s)
@@ -87,6 +84,38 @@ static void restart(struct stack *s, enum service service)
 	s->crashes++;
 }
 
+/* The last warning or error in a service's log; malloc'd, NULL if there is none. */
+static char *last_complaint(const struct proc *p)
+{
+	char *text = file_read(proc_log(p), NULL), *rest = NULL, *ret = NULL;
+	const char *last = NULL;
+
+	for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line != NULL;
+	     line = strtok_r(NULL, "\n", &rest))
+		if (strstr(line, " level=warn ") != NULL || strstr(line, " level=error ") != NULL)
+			last = line;
+	if (last != NULL)
+		ret = text_format("%s", last);
+	free(text);
+	return ret;
+}
+
+/* With its own last word, or the end of its log if it had no time for one. */
+static int ended_by_itself(struct proc *p, enum service service, int status, struct err *err)
+{
+	char *complaint = last_complaint(p);
+	const char *last_word = complaint ? strstr(complaint, " msg=\"cannot go on\" ") : NULL;
+	const char *reason = last_word ? strstr(last_word, " error=") : NULL;
+
+	if (reason == NULL)
+		file_print_tail(proc_log(p), 4000);
+	err_set(err, ERR_FATAL, "the %s ended by itself, with status %d%s%.400s",
+	    service_word(service), status, reason ? ": " : "",
+	    reason ? reason + strlen(" error=") : "");
+	free(complaint);
+	return -1;
+}
+
 static int watch_one(struct stack *s, enum service service, struct err *err)
 {
 	struct proc *p = s->services[service];
@@ -96,11 +125,8 @@ static int watch_one(struct stack *s, enum service service, struct err *err)
 	if (proc_alive(p))
 		return 0;
 	status = proc_wait(p, 0);
-	if (crash == s->plan->n_crashes || status != 128 + SIGKILL) {
-		file_print_tail(proc_log(p), 4000);
-		return err_set(err, ERR_FATAL, "the %s ended by itself, with status %d",
-		    service_word(service), status);
-	}
+	if (crash == s->plan->n_crashes || status != 128 + SIGKILL)
+		return ended_by_itself(p, service, status, err);
 	progress_say(
 	    s->progress, "the %s died at %s", service_word(service), s->plan->crashes[crash].point);
 	s->armed[service] = next_crash(s->plan, service, crash + 1);
@@ -114,6 +140,30 @@ int stack_watch(struct stack *s, struct err *err)
 		if (watch_one(s, (enum service)i, err) < 0)
 			return -1;
 	return 0;
+}
+
+/* What the consumer refuses at its start it refuses before anything is sent. */
+static int await_consumer(struct stack *s, struct err *err)
+{
+	int64_t until_ms = now_ms() + READY_MS;
+
+	while (!proc_is_ready(s->services[CONSUMER])) {
+		if (stack_watch(s, err) < 0)
+			return -1;
+		if (now_ms() >= until_ms) {
+			stack_complain(s);
+			return err_set(err, ERR_FATAL, "the consumer does not come up");
+		}
+		sleep_ms(READY_POLL_MS);
+	}
+	return 0;
+}
+
+int stack_start(struct stack *s, struct err *err)
+{
+	for (int i = 0; i < SERVICES; i++)
+		start_one(s, (enum service)i);
+	return await_consumer(s, err);
 }
 
 void stack_kill(struct stack *s, const struct kill *kill)
@@ -140,24 +190,16 @@ const struct crash *stack_pending(const struct stack *s)
 	return NULL;
 }
 
-static void print_last_complaint(const char *log, const char *name)
-{
-	char *text = file_read(log, NULL), *rest = NULL;
-	const char *last = NULL;
-
-	for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line != NULL;
-	     line = strtok_r(NULL, "\n", &rest))
-		if (strstr(line, " level=warn ") != NULL || strstr(line, " level=error ") != NULL)
-			last = line;
-	if (last != NULL)
-		fprintf(stderr, "The %s's last complaint: %s\n", name, last);
-	free(text);
-}
-
 void stack_complain(const struct stack *s)
 {
-	for (int i = 0; i < SERVICES; i++)
-		print_last_complaint(proc_log(s->services[i]), service_word((enum service)i));
+	for (int i = 0; i < SERVICES; i++) {
+		char *complaint = last_complaint(s->services[i]);
+
+		if (complaint != NULL)
+			fprintf(stderr, "The %s's last complaint: %s\n",
+			    service_word((enum service)i), complaint);
+		free(complaint);
+	}
 }
 
 int64_t stack_calls(struct stack *s)

@@ -27,7 +27,8 @@ struct stack {
  */
 int stack_open(struct stack *s, const struct config *config, const struct plan *plan,
     const struct progress *progress, const char *bin_dir, struct err *err) warn_unused;
-void stack_start(struct stack *s);
+/* ERR_FATAL: a service refused to start. */
+int stack_start(struct stack *s, struct err *err) warn_unused;
 void stack_stop(struct stack *s); /* the services; the servers stay */
 void stack_close(struct stack *s);
 

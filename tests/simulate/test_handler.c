@@ -171,6 +171,20 @@ static void refusing_slowly(void)
 	handler_done(dir, file);
 }
 
+/* The consumer's own refusal, on one line, before anything is sent. */
+static void refused_by_the_consumer(void)
+{
+	char *dir = own_directory(), *file = text_format("%s/revoke.sql", dir), *err;
+
+	file_write(file, "REVOKE SELECT ON effects.setting FROM umavez_consumer");
+	simulation_text(1, ARGS("--schema-file", file), NULL, &err);
+	CHECK(strstr(err, "umavez simulate: the consumer ended by itself, with status 2: "
+			  "\"permission denied for table setting") != NULL);
+	CHECK(strstr(err, "signed notifications") == NULL);
+	free(err);
+	handler_done(dir, file);
+}
+
 static void check_refused(const char *const *args, const char *message)
 {
 	char *err;
@@ -203,6 +217,7 @@ int main(int argc, char **argv)
 		refusing_one_purchase},
 	    {"a handler that fails for all: the error, without waiting", refusing_everything},
 	    {"a handler that fails too slowly: not finished, and its reason", refusing_slowly},
+	    {"what the consumer refuses at its start", refused_by_the_consumer},
 	    {"SQL that cannot be used: exit 2", bad_sql},
 	    {NULL, NULL},
 	};

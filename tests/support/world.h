@@ -29,6 +29,7 @@ struct world_options {
 	unsigned shards;     /* as above */
 	const char *bin_dir; /* of umavez's programs; NULL: where this tree's build has them */
 	bool leave_nothing;  /* not even what makes the next world open faster */
+	bool may_refuse;     /* a service that ends as it starts is left to proc_alive() */
 };
 struct world *world_open_with(const struct world_options *options);
 
@@ -145,6 +146,7 @@ int proc_wait(struct proc *p, int64_t timeout_ms); /* exit status, 128+signal, o
 void proc_restart(struct proc *p); /* (SIGKILL,) the same command again, same log, same ports */
 void proc_set_env(struct proc *p, const char *const *env); /* for the next restart */
 bool proc_log_has(struct proc *p, const char *text);
+bool proc_is_ready(const struct proc *p);                  /* /readyz says 200, now */
 bool proc_await_ready(struct proc *p, int64_t timeout_ms); /* /readyz says 200 */
 bool proc_await_log(struct proc *p, const char *text, int64_t timeout_ms);
 

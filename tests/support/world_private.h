@@ -39,6 +39,7 @@ struct world {
 	char *redis_urls[ROLE_COUNT];
 	struct signer *signer;
 	const char *const *wrapper; /* what services run under; NULL: nothing */
+	bool may_refuse;
 	int n_proxies;
 	struct proxy *proxies[WORLD_MAX_PROXIES];
 	struct proxy *pg_proxy, *redis_proxy; /* between services and servers; NULL: nothing */

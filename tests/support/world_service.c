@@ -52,9 +52,14 @@ static bool is_live_or_dead(void *ctx)
 	return gets_200(ctx, "/livez") || !proc_alive(ctx);
 }
 
+bool proc_is_ready(const struct proc *p)
+{
+	return gets_200(p, "/readyz");
+}
+
 static bool is_ready(void *ctx)
 {
-	return gets_200(ctx, "/readyz");
+	return proc_is_ready(ctx);
 }
 
 bool proc_await_ready(struct proc *p, int64_t timeout_ms)
@@ -67,13 +72,15 @@ bool proc_await_ready(struct proc *p, int64_t timeout_ms)
 }
 
 /* A service with a crash point may die there before it answers: the test's own wish. */
-static void start(struct proc *p, int64_t live_ms)
+static void start(struct proc *p, int64_t live_ms, bool may_refuse)
 {
-	bool live;
+	bool answers;
 
 	proc_start(p);
-	live = await(is_live_or_dead, p, live_ms) && proc_alive(p);
-	if (live || proc_has_env(p, "UMAVEZ_FAILPOINTS"))
+	answers = await(is_live_or_dead, p, live_ms);
+	if (answers && (may_refuse || proc_alive(p)))
+		return;
+	if (proc_has_env(p, "UMAVEZ_FAILPOINTS"))
 		return;
 	file_print_tail(proc_log(p), 4000);
 	die("%s: /livez does not answer", proc_log(p));
@@ -82,7 +89,7 @@ static void start(struct proc *p, int64_t live_ms)
 void proc_restart(struct proc *p)
 {
 	proc_stop(p, SIGKILL, LEAVE_MS);
-	start(p, LIVE_MS);
+	start(p, LIVE_MS, false);
 }
 
 static struct service *next_service(struct world *w)
@@ -134,7 +141,7 @@ static struct proc *launch(struct world *w, struct command *c, const char *liste
 		add(c, *args);
 	service->proc = new_process(w, c, env, log);
 	proc_set_urls(service->proc, listen ? url : admin_url, admin_url);
-	start(service->proc, w->wrapper ? WRAPPED_LIVE_MS : LIVE_MS);
+	start(service->proc, w->wrapper ? WRAPPED_LIVE_MS : LIVE_MS, w->may_refuse);
 	free(log);
 	free(admin);
 	free(url);
