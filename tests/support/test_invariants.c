@@ -99,7 +99,8 @@ static const struct {
     {"effects_place", "UPDATE effects.inbox SET stream_id = '1-0' WHERE message_id = 'n4'"},
     {"effects_place", "DELETE FROM intake.outbox WHERE message_id = 'n4'"},
     {"effects_trace", "UPDATE effects.inbox SET traceparent = NULL WHERE message_id = 'n4'"},
-    {"effects_order", "UPDATE effects.inbox SET stream_id = '0-1' WHERE message_id = 'n2'"},
+    {"effects_order", "UPDATE effects.inbox SET xid = '3', processed_at = '2000-01-01' "
+		      "WHERE message_id = 'n2'"},
     {"effects_doubled",
 	"INSERT INTO witness.effect (source, message_id, subject) VALUES ('stripe', 'n1', 's')"},
     {"effects_witnessed", "DELETE FROM witness.effect WHERE message_id = 'n4'"},

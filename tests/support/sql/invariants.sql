@@ -139,18 +139,23 @@ JOIN intake.outbox AS o ON o.source = i.source AND o.message_id = i.message_id
 WHERE i.traceparent IS DISTINCT FROM o.traceparent;
 COMMENT ON VIEW witness.effects_trace IS 'P9: an effect belongs to the trace of its message';
 
+-- By transactions and when they were, not by stream IDs: a message that comes again has the ID of its
+-- last delivery.
 CREATE VIEW witness.effects_order AS
-SELECT format('%s: %s: outbox %s at %s, outbox %s at %s', consumer, subject, last_id, last_at, id, at) AS what
+SELECT format('%s: %s: outbox %s in xid %s, outbox %s in xid %s', consumer, subject, last_id, last_xid, id, xid)
+    AS what
 FROM (
-	SELECT i.consumer, i.subject, o.id, i.stream_id AS at,
-	    lag(o.id) OVER in_order AS last_id, lag(i.stream_id) OVER in_order AS last_at
-	FROM effects.inbox AS i JOIN intake.outbox AS o USING (source, message_id)
-	WHERE o.first_position IS NULL
-	WINDOW in_order AS (PARTITION BY i.consumer, i.subject
-	    ORDER BY split_part(i.stream_id, '-', 1)::numeric, split_part(i.stream_id, '-', 2)::numeric)
+	SELECT consumer, subject, id, xid, lag(id) OVER in_order AS last_id, lag(xid) OVER in_order AS last_xid
+	FROM (
+		SELECT i.consumer, i.subject, o.id, i.xid,
+		    min(i.processed_at) OVER (PARTITION BY i.consumer, i.xid) AS at
+		FROM effects.inbox AS i JOIN intake.outbox AS o USING (source, message_id)
+		WHERE o.first_position IS NULL
+	) AS t
+	WINDOW in_order AS (PARTITION BY consumer, subject ORDER BY at, id)
 ) AS e
 WHERE last_id > id;
-COMMENT ON VIEW witness.effects_order IS 'P11: stream order is commit order for each purchase, as applied';
+COMMENT ON VIEW witness.effects_order IS 'P11: for each purchase the messages of one transaction come before those of the next, in commit order';
 
 CREATE VIEW witness.effects_doubled AS
 SELECT format('%s %s: %s times', source, message_id, count(*)) AS what
