@@ -1,8 +1,7 @@
 /* What a consumer says at its start, and by /readyz, when it cannot do its work. */
 #include "tests/consumer/stage.h"
 #include "tests/support/proc.h"
-
-#include <stdlib.h>
+#include "tests/support/refusal.h"
 
 /* The shards are let go when their leases expire, and a consumer without shards has nothing to do:
  * that it is not ready is said by the leases alone. */
@@ -30,29 +29,17 @@ static void leases_that_cannot_be_kept(void)
 	stage_close(s);
 }
 
-static void expect_refusal(struct world *w, const char *option, const char *value, const char *said)
-{
-	const char *const args[] = {option, value, "--admin-listen", "127.0.0.1:0", NULL};
-	char *out = NULL, *err = NULL;
-
-	CHECK_INT(world_run_all(w, "umavez-consumer", args, NULL, &out, &err), 2);
-	CHECK_STR(out, "");
-	CHECK_STR(err, said);
-	free(out);
-	free(err);
-}
-
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
 
-	expect_refusal(w, "--database-url", "nonsense",
+	check_refused(w, "umavez-consumer", "--database-url", "nonsense",
 	    "umavez-consumer: --database-url: database URL: not a PostgreSQL URL "
 	    "(postgresql://user@host:port/database)\n");
-	expect_refusal(
-	    w, "--retry-min", "2min", "umavez-consumer: --retry-min is longer than --retry-max\n");
-	expect_refusal(
-	    w, "--block", "1ms", "umavez-consumer: --block: out of range (10ms to 10s)\n");
+	check_refused(w, "umavez-consumer", "--retry-min", "2min",
+	    "umavez-consumer: --retry-min is longer than --retry-max\n");
+	check_refused(w, "umavez-consumer", "--block", "1ms",
+	    "umavez-consumer: --block: out of range (10ms to 10s)\n");
 	world_close(w);
 }
 

@@ -1,6 +1,7 @@
 /* What a relay says at its start, and by /readyz, when it cannot do its work. */
 #include "common/redis.h"
 #include "tests/relay/stack.h"
+#include "tests/support/refusal.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -69,30 +70,18 @@ static void without_redis_no_shard_is_taken(void)
 	world_close(w);
 }
 
-static void expect_refusal(struct world *w, const char *option, const char *value, const char *said)
-{
-	const char *const args[] = {option, value, "--admin-listen", "127.0.0.1:0", NULL};
-	char *out = NULL, *err = NULL;
-
-	CHECK_INT(world_run_all(w, "umavez-relay", args, NULL, &out, &err), 2);
-	CHECK_STR(out, "");
-	CHECK_STR(err, said);
-	free(out);
-	free(err);
-}
-
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
 
-	expect_refusal(w, "--database-url", "nonsense",
+	check_refused(w, "umavez-relay", "--database-url", "nonsense",
 	    "umavez-relay: --database-url: database URL: not a PostgreSQL URL "
 	    "(postgresql://user@host:port/database)\n");
-	expect_refusal(w, "--redis-url", "http://x",
+	check_refused(w, "umavez-relay", "--redis-url", "http://x",
 	    "umavez-relay: --redis-url: Redis URL: bad scheme "
 	    "(" REDIS_URL_FORMS ")\n");
-	expect_refusal(
-	    w, "--append-batch", "0", "umavez-relay: --append-batch: out of range (1 to 100000)\n");
+	check_refused(w, "umavez-relay", "--append-batch", "0",
+	    "umavez-relay: --append-batch: out of range (1 to 100000)\n");
 	world_close(w);
 }
 
