@@ -219,6 +219,11 @@ void redis_script_init(struct redis_script *s, const char *text)
 	hex_format(digest, sizeof(digest), s->sha1);
 }
 
+int redis_script_load(struct redis *r, const struct redis_script *s, struct err *err)
+{
+	return redis_command(r, NULL, err, "SCRIPT LOAD %s", s->text);
+}
+
 int redis_eval_send(struct redis *r, const struct redis_script *s, int n_keys, int argc,
     const char **argv, const size_t *lens, struct err *err)
 {
@@ -236,7 +241,7 @@ int redis_eval_send(struct redis *r, const struct redis_script *s, int n_keys, i
 	for (int i = 0; i < argc + 3; i++)
 		all_lens[i] = i >= 3 && lens ? lens[i - 3] : strlen(all[i]);
 	r->eval = format(argc + 3, all, all_lens, &r->eval_len);
-	r->eval_text = s->text;
+	r->eval_script = s;
 	free(all_lens);
 	free(all);
 
@@ -264,7 +269,7 @@ static int eval_again(struct redis *r, redisReply **reply, struct err *err)
 {
 	freeReplyObject(*reply);
 	*reply = NULL;
-	if (redis_command(r, NULL, err, "SCRIPT LOAD %s", r->eval_text) < 0)
+	if (redis_script_load(r, r->eval_script, err) < 0)
 		return -1;
 	redis_begin(r, 0);
 	return exchange(r, r->eval, r->eval_len, reply, err);

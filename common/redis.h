@@ -70,6 +70,9 @@ struct redis_script {
 	char sha1[41];
 };
 void redis_script_init(struct redis_script *s, const char *text);
+
+/* Give it to the server now, so that its first use takes no second exchange. */
+int redis_script_load(struct redis *r, const struct redis_script *s, struct err *err) warn_unused;
 int redis_eval(struct redis *r, const struct redis_script *s, int n_keys, int argc,
     const char **argv, const size_t *lens, redisReply **ret_reply, struct err *err) warn_unused;
 

@@ -24,7 +24,7 @@ struct redis {
 	/* between redis_eval_send() and redis_eval_receive() */
 	char *eval;
 	size_t eval_len;
-	const char *eval_text;
+	const struct redis_script *eval_script;
 };
 
 /* Starts the deadline of a command (extra_ms as of redis_argv()), and forgets the last one's error.

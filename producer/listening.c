@@ -10,7 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BACKLOG = 1024 };
+/* As long as the host allows (net.core.somaxconn): a client for whom there is no place in it tries
+ * again after a second, and stores come back all at once. */
+enum { BACKLOG = 65535 };
 
 static int open_one(const struct sockaddr *address, socklen_t len)
 {

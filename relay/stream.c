@@ -28,13 +28,9 @@ struct stream {
 int stream_open(const char *url, const char *name_space, unsigned shard, const char *relay,
     struct stream **ret_stream, struct err *err)
 {
-	struct redis *redis;
-	struct stream *s;
+	struct stream *s = mem_zalloc(1, sizeof(*s));
+	int rc = -1;
 
-	if (redis_open(url, TIMEOUT_MS, &redis, err) < 0)
-		return -1;
-	s = mem_zalloc(1, sizeof(*s));
-	s->redis = redis;
 	s->relay = relay;
 	event_key(s->key, sizeof(s->key), name_space, "purchases", shard);
 	event_key(s->aside_key, sizeof(s->aside_key), name_space, "aside", shard);
@@ -42,8 +38,17 @@ int stream_open(const char *url, const char *name_space, unsigned shard, const c
 	script_init(&s->look, relay_look_lua);
 	script_init(&s->append, relay_append_lua);
 	script_init(&s->aside, relay_aside_lua);
+	if (redis_open(url, TIMEOUT_MS, &s->redis, err) < 0)
+		goto done;
+	/* An append that had to be sent twice would be waited for with the query open. */
+	if (redis_script_load(s->redis, &s->append.redis, err) < 0)
+		goto done;
 	*ret_stream = s;
-	return 0;
+	s = NULL; /* the caller's now */
+	rc = 0;
+done:
+	stream_close(s);
+	return rc;
 }
 
 void stream_close(struct stream *s)

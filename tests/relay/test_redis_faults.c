@@ -1,7 +1,9 @@
 /* What Redis, and others who write to it, may do to a stream: it is complete again afterwards. */
 #include "relay/db.h"
 #include "relay/find.h"
+#include "relay/script.h"
 #include "relay/stream.h"
+#include "relay_text.h"
 #include "tests/relay/stack.h"
 #include "tests/support/files.h"
 
@@ -483,6 +485,31 @@ static void stopped_for_a_while(void)
 	world_close(w);
 }
 
+static int64_t scripts_loaded(struct world *w, const char *sha1)
+{
+	redisContext *redis = world_redis(w);
+	redisReply *reply = redisCommand(redis, "SCRIPT EXISTS %s", sha1);
+	int64_t n = reply && reply->type == REDIS_REPLY_ARRAY ? reply->element[0]->integer : -1;
+
+	freeReplyObject(reply);
+	redisFree(redis);
+	return n;
+}
+
+/* An append sent twice is waited for with the query open: the script is there before the first. */
+static void append_script_is_loaded_at_once(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+	struct script append;
+
+	script_init(&append, relay_append_lua);
+	CHECK(proc_await_log(relay, "msg=position", WAIT_MS));
+	CHECK_INT(scripts_loaded(w, append.redis.sha1), 1);
+	script_done(&append);
+	world_close(w);
+}
+
 /* While Redis makes the relay wait, no query stays open: it would hold back vacuum everywhere. */
 static void slow_redis_and_a_large_tick(void)
 {
@@ -525,6 +552,7 @@ int main(int argc, char **argv)
 	    {"B35 the key holds another type", another_type},
 	    {"an ID far in the future", far_in_the_future},
 	    {"a group beyond the stream's end is set back", group_beyond_the_end},
+	    {"the append script is loaded at once", append_script_is_loaded_at_once},
 	    {"B51 Redis stands still", stopped_for_a_while},
 	    {"B51 Redis stands still in the middle of a large tick", slow_redis_and_a_large_tick},
 	    {NULL, NULL},
