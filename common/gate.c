@@ -15,6 +15,9 @@ enum { SWEEP_MS = 100, IDLE_MS = 60000 };
 #define HURRY_LINGER_US INT64_C(200000)
 #define TELL_AGAIN_US INT64_C(60000000)
 
+/* A sweep that comes so much too late tells that the loop did not turn. */
+#define LATE_US INT64_C(200000)
+
 static bool let_go(const struct connection *c)
 {
 	bufferevent_event_cb on_event;
@@ -107,6 +110,23 @@ static void tell_full(struct gate *g, int64_t now_us)
 	g->options.full(g->options.ctx, g->count);
 }
 
+/* This process stood still, and what came meanwhile is yet to be read: that is no client's fault.
+ */
+static void make_up(struct gate *g, int64_t now_us)
+{
+	int64_t late_us = now_us - g->sweep_due_us;
+	struct connection *c;
+
+	g->sweep_due_us = now_us + SWEEP_MS * 1000;
+	if (late_us < LATE_US)
+		return;
+	LIST_FOREACH(c, &g->connections, link)
+	{
+		c->since_us += late_us;
+		c->deadline_us += late_us;
+	}
+}
+
 static void on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	struct gate *g = arg;
@@ -116,6 +136,7 @@ static void on_sweep(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
+	make_up(g, now_us);
 	if (full)
 		tell_full(g, now_us);
 	for (c = LIST_FIRST(&g->connections); c; c = next) {
@@ -177,8 +198,10 @@ static struct bufferevent *on_accept(struct event_base *base, void *arg)
 	gate_valve(c, false);
 	evbuffer_add_cb(bufferevent_get_input(c->bev), gate_on_input, c);
 	LIST_INSERT_HEAD(&g->connections, c, link);
-	if (g->count++ == 0)
+	if (g->count++ == 0) {
+		g->sweep_due_us = c->since_us + SWEEP_MS * 1000;
 		evtimer_add(g->sweep, &every);
+	}
 	if (g->count == g->options.max_connections)
 		evconnlistener_disable(g->options.listener);
 	return c->bev;
@@ -237,14 +260,15 @@ static void on_written(struct evhttp_request *req, void *arg)
 	gate_due(c);
 }
 
-int64_t gate_take(struct gate *g, struct evhttp_request *req)
+struct gate_times gate_take(struct gate *g, struct evhttp_request *req)
 {
 	struct connection *c = g->by_fd[bufferevent_getfd(bev_of(req))];
+	struct gate_times times = {c->started_us, c->deadline_us};
 
-	/* Whoever answers must do so within request_ms; the client then has as long to take it. */
-	gate_enter(c, STAGE_ANSWER, c->started_us + 2 * g->options.request_ms * 1000);
+	/* Whoever answers must do so in time; the client then has as long to take it. */
+	gate_enter(c, STAGE_ANSWER, times.deadline_us + g->options.request_ms * 1000);
 	evhttp_request_set_on_complete_cb(req, on_written, c);
-	return c->started_us;
+	return times;
 }
 
 void gate_resume(struct gate *g)

@@ -49,9 +49,12 @@ struct gate *gate_new(const struct gate_options *options);
 /* After evhttp_free(). NULL is fine. */
 void gate_free(struct gate *g);
 
-/* Call first for every request that evhttp hands over. Returns when its first byte came, in us on
- * clock_mono_us(). */
-int64_t gate_take(struct gate *g, struct evhttp_request *req);
+/* Call first for every request that evhttp hands over. When its first byte came, and until when it
+ * is to be answered: request_ms later, or more if this process stood still meanwhile. */
+struct gate_times {
+	int64_t started_us, deadline_us; /* clock_mono_us() */
+};
+struct gate_times gate_take(struct gate *g, struct evhttp_request *req);
 
 /* Accept again, if there is room: somebody else may have paused the listener. */
 void gate_resume(struct gate *g);

@@ -49,7 +49,8 @@ struct gate {
 	int64_t told_full_us; /* when it was last logged that there are max_connections */
 	struct connection **by_fd;
 	size_t n_by_fd;
-	struct event *sweep;  /* armed while there are connections */
+	struct event *sweep; /* armed while there are connections */
+	int64_t sweep_due_us;
 	struct event *replay; /* of the due */
 	bool draining;
 	char scratch[HEAD_MAX], written[HEAD_MAX];

@@ -173,7 +173,6 @@ static void make_receipts(struct loop *l)
 	    .meter = o->shared->meter,
 	    .routes = o->routes,
 	    .max_body = o->max_body,
-	    .request_ms = o->request_ms,
 	    .trust_traceparent = o->trust_traceparent,
 	};
 

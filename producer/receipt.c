@@ -293,8 +293,8 @@ static void on_close(struct evhttp_connection *evcon, void *arg)
 		finish(r);
 }
 
-static struct receipt *receipt_new(
-    struct receipts *all, const struct route *route, struct evhttp_request *req, int64_t started_us)
+static struct receipt *receipt_new(struct receipts *all, const struct route *route,
+    struct evhttp_request *req, struct gate_times times)
 {
 	struct receipt *r = mem_zalloc(1, sizeof(*r));
 	struct evbuffer *input = evhttp_request_get_input_buffer(req);
@@ -303,8 +303,8 @@ static struct receipt *receipt_new(
 	r->route = route;
 	r->req = req;
 	r->stage = VERIFYING;
-	r->started_us = started_us;
-	r->deadline_us = started_us + all->options.request_ms * 1000;
+	r->started_us = times.started_us;
+	r->deadline_us = times.deadline_us;
 	r->timer = evtimer_new(all->options.base, on_timer, r);
 	if (!r->timer)
 		abort();
@@ -332,7 +332,7 @@ static void turn_away(struct receipts *all, struct evhttp_request *req, int stat
 void receipts_serve(struct evhttp_request *req, void *arg)
 {
 	struct receipts *all = arg;
-	int64_t started_us = gate_take(all->options.gate, req);
+	struct gate_times times = gate_take(all->options.gate, req);
 	const char *path = evhttp_uri_get_path(evhttp_request_get_evhttp_uri(req)), *twice;
 	const struct route *route = route_find(all->options.routes, path);
 	size_t len = evbuffer_get_length(evhttp_request_get_input_buffer(req));
@@ -351,7 +351,7 @@ void receipts_serve(struct evhttp_request *req, void *arg)
 		    "The body is longer than this server takes (--max-body).");
 		return;
 	}
-	struct receipt *r = receipt_new(all, route, req, started_us);
+	struct receipt *r = receipt_new(all, route, req, times);
 	request_trace(req, all->options.trust_traceparent, &r->trace);
 	if (!request_headers(req, &r->hook, &twice)) {
 		log_debug("header given twice", lf_str("header", twice));

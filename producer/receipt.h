@@ -35,7 +35,6 @@ struct receipts_options {
 	struct meter *meter;
 	const struct routes *routes;
 	int64_t max_body;
-	int64_t request_ms; /* from a request's first byte to its answer */
 	bool trust_traceparent;
 };
 

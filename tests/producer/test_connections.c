@@ -6,6 +6,7 @@
 #include "tests/support/world.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 static struct world *world;
+static struct proc *producer;
 static const char *url;
 #define HEAD "POST /webhooks/stripe HTTP/1.1\r\nHost: x\r\n"
 
@@ -232,6 +234,35 @@ static void b28_a_body_that_does_not_come(void)
 	free(answer);
 }
 
+/* What the kernel took for it meanwhile is read before anybody is told to be too slow. */
+static void standing_still_is_no_clients_fault(void)
+{
+	char *request = deliver_request("evt_still", "sub_still", ""), *answer;
+	size_t len = strlen(request);
+	int fd = http_connect(url), idle[20];
+	int64_t stopped;
+
+	for (int i = 0; i < 20; i++) {
+		idle[i] = http_connect(url);
+		send_all(idle[i], "P");
+	}
+	CHECK(send(fd, request, len / 2, MSG_NOSIGNAL) == (ssize_t)(len / 2));
+	CHECK_INT(deliver(url, "evt_moves", "sub_still", NULL), 200);
+	kill(proc_pid(producer), SIGSTOP);
+	stopped = now_ms();
+	while (now_ms() - stopped < 2500)
+		sleep_ms(50);
+	send_all(fd, request + len / 2);
+	kill(proc_pid(producer), SIGCONT);
+	answer = read_answers(fd, 1);
+	CHECK(starts_with(answer, "HTTP/1.1 200 "));
+	for (int i = 0; i < 20; i++)
+		close(idle[i]);
+	close(fd);
+	free(answer);
+	free(request);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -244,13 +275,15 @@ int main(int argc, char **argv)
 		b31_clients_vanish_while_the_database_works},
 	    {"B28 slow clients block nobody", b28_slow_clients_block_nobody},
 	    {"B28 a body that does not come", b28_a_body_that_does_not_come},
+	    {"B28 standing still is no client's fault", standing_still_is_no_clients_fault},
 	    {NULL, NULL},
 	};
 	const char *const args[] = {"--request-timeout", "2s", NULL};
 	int status;
 
 	world = world_open(1);
-	url = proc_url(stage_producer(world, args));
+	producer = stage_producer(world, args);
+	url = proc_url(producer);
 	status = check_main("producer connections", checks, argc, argv);
 	world_close(world);
 	return status;
