@@ -68,28 +68,55 @@ static void append(const char *path, const char *text)
 		die("cannot append to %s: %s", path, strerror(errno));
 }
 
-/* What initdb makes, at path, which is in nobody's way until it is complete. */
+/* Beside path, for what is in nobody's way until publish() puts it there. malloc'd. */
+static char *draft_of(const char *path)
+{
+	char *dir = text_format("%s.XXXXXX", path);
+
+	if (mkdtemp(dir) == NULL)
+		die("cannot make %s: %s", dir, strerror(errno));
+	return dir;
+}
+
+/* Of several programs that got here at once, one wins and the others use its work. */
+static void publish(char *draft, const char *path)
+{
+	if (rename(draft, path) < 0) {
+		if (errno != EEXIST && errno != ENOTEMPTY)
+			die("cannot rename %s: %s", draft, strerror(errno));
+		tree_remove(draft);
+	}
+	free(draft);
+}
+
+/* What initdb makes. */
 static void make_cluster(const struct pg_server *s, const char *path, const struct proc_user *user)
 {
-	char *dir = text_format("%s.XXXXXX", path), *conf, *program;
+	char *dir = draft_of(path), *conf, *program;
 
 	program = text_format("%s/initdb", s->bin_dir);
 	const char *const initdb[] = {program, "--pgdata", dir, "--username", "postgres", "--auth",
 	    "trust", "--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions", NULL};
-	if (mkdtemp(dir) == NULL || chown(dir, user->uid, user->gid) < 0)
-		die("cannot make %s: %s", dir, strerror(errno));
+	if (chown(dir, user->uid, user->gid) < 0)
+		die("cannot give %s away: %s", dir, strerror(errno));
 	run(initdb, s->log, user);
 	conf = text_format("%s/postgresql.conf", dir);
 	append(conf, settings);
-	/* Of several programs that got here at once, one wins and the others use its work. */
-	if (rename(dir, path) < 0) {
-		if (errno != EEXIST && errno != ENOTEMPTY)
-			die("cannot rename %s: %s", dir, strerror(errno));
-		tree_remove(dir);
-	}
+	publish(dir, path);
 	free(conf);
 	free(program);
-	free(dir);
+}
+
+/* The directory `to` exists and is empty, or does not.  Most of the WAL segment is zeros: as a hole
+ * it costs no memory. */
+static void copy_cluster(const struct pg_server *s, const char *from, const char *to)
+{
+	char *content = text_format("%s/.", from);
+	const char *const cp[] = {
+	    "cp", "-a", "--reflink=auto", "--sparse=always", content, to, NULL};
+
+	run(cp, s->log, NULL);
+	free(content);
 }
 
 static void hash(unsigned *sum, const char *text)
@@ -119,14 +146,13 @@ static char *template_path(const struct pg_server *s, const struct proc_user *us
 static void copy_template(const struct pg_server *s, const struct proc_user *user)
 {
 	char *path = template_path(s, user);
-	const char *const cp[] = {"cp", "-a", "--reflink=auto", path, s->dir, NULL};
 	struct stat st;
 
 	if (lstat(path, &st) < 0)
 		make_cluster(s, path, user);
 	if (lstat(path, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != user->uid)
 		die("%s is not a directory of the server's user", path);
-	run(cp, s->log, NULL);
+	copy_cluster(s, path, s->dir);
 	free(path);
 }
 
@@ -172,6 +198,23 @@ struct pg_server *pg_server_new(const char *dir, const char *log, bool share_tem
 	else
 		make_cluster(s, dir, &user);
 	return s;
+}
+
+struct pg_server *pg_server_new_from(const char *kept, const char *dir, const char *log)
+{
+	struct proc_user user = pg_server_user();
+	struct pg_server *s = new_server(dir, log, &user);
+
+	copy_cluster(s, kept, dir);
+	return s;
+}
+
+void pg_server_keep(const struct pg_server *s, const char *kept)
+{
+	char *draft = draft_of(kept);
+
+	copy_cluster(s, s->dir, draft);
+	publish(draft, kept);
 }
 
 struct pg_server *pg_server_new_standby(

@@ -19,6 +19,14 @@ struct proc_user pg_server_user(void);
 
 /* dir must not exist: it becomes data and socket directory. log is appended to. Not yet running. */
 struct pg_server *pg_server_new(const char *dir, const char *log, bool share_template);
+
+/* The same with the data that pg_server_keep() has put at `kept`. */
+struct pg_server *pg_server_new_from(const char *kept, const char *dir, const char *log);
+
+/* Copy the data of a server that was stopped "fast": what is at `kept` is always complete, and of
+ * several programs that keep something there the first one's stays. */
+void pg_server_keep(const struct pg_server *s, const char *kept);
+
 void pg_server_free(struct pg_server *s); /* stops it; NULL is fine */
 
 /*

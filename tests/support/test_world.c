@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -108,6 +109,38 @@ static void postgresql_comes_back_with_what_was_committed(void)
 	world_pg_start(w);
 	CHECK_INT(world_int(w, "SELECT n FROM t"), 7);
 	world_close(w);
+}
+
+/* When `umavez migrate` ran for a world of so many shards. malloc'd. */
+static char *migrated_at(unsigned shards)
+{
+	struct world *w = world_open(shards);
+	char *at = world_text(w, "SELECT max(applied_at) FROM intake.migration");
+
+	CHECK_INT(world_int(w, "SELECT shards FROM intake.setting"), shards);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM pg_roles WHERE rolname = 'w_relay'"), 1);
+	world_close(w);
+	return at;
+}
+
+static void one_migration_is_enough_for_a_run(void)
+{
+	char *dir = text_format("%s/umavez-templates-%d", temp_root(), (int)getpid());
+	char *first, *second, *other;
+
+	CHECK_INT(mkdir(dir, 0711), 0);
+	setenv("UMAVEZ_TEST_TEMPLATES", dir, 1);
+	first = migrated_at(1);
+	second = migrated_at(1);
+	other = migrated_at(2);
+	unsetenv("UMAVEZ_TEST_TEMPLATES");
+	CHECK_STR(second, first);
+	CHECK(strcmp(other, first) != 0);
+	tree_remove(dir);
+	free(first);
+	free(second);
+	free(other);
+	free(dir);
 }
 
 static void a_terminated_session_is_replaced(void)
@@ -253,6 +286,7 @@ static const struct check checks[] = {
 	a_sanitizers_report_in_a_services_log_fails_the_program},
     {"postgresql comes back with what was committed",
 	postgresql_comes_back_with_what_was_committed},
+    {"one migration is enough for a run", one_migration_is_enough_for_a_run},
     {"a terminated session is replaced", a_terminated_session_is_replaced},
     {"an unmet condition is false", an_unmet_condition_is_false},
     {"redis comes back saved, older or empty", redis_comes_back_saved_older_or_empty},

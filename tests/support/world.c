@@ -44,7 +44,7 @@ static void clean_environment(void)
 			if (strncmp(*var, prefixes[i], strlen(prefixes[i])) == 0)
 				name = strndup(*var, strcspn(*var, "="));
 		if (name != NULL && strcmp(name, "UMAVEZ_FAILPOINT_LOG") != 0 &&
-		    strcmp(name, "UMAVEZ_TEST_SCALE") != 0)
+		    strncmp(name, "UMAVEZ_TEST_", strlen("UMAVEZ_TEST_")) != 0)
 			unsetenv(name); /* moves the rest up: look at the same place again */
 		else
 			var++;
@@ -64,7 +64,8 @@ static void make_directory(struct world *w)
 		janitor_hire(&w->janitor, w->dir);
 }
 
-static void start_servers(struct world *w, bool share_template)
+/* migrated: what `umavez migrate` left is there; NULL: nothing is. */
+static void start_servers(struct world *w, const char *migrated, bool share_template)
 {
 	char *pg_dir = text_format("%s/pg", w->dir), *pg_log = text_format("%s/pg.log", w->dir);
 	char *redis_dir = text_format("%s/redis", w->dir);
@@ -72,7 +73,8 @@ static void start_servers(struct world *w, bool share_template)
 
 	w->redis = redis_server_new(redis_dir, redis_log);
 	redis_server_start(w->redis, false);
-	w->pg = pg_server_new(pg_dir, pg_log, share_template);
+	w->pg = migrated ? pg_server_new_from(migrated, pg_dir, pg_log)
+			 : pg_server_new(pg_dir, pg_log, share_template);
 	pg_server_start(w->pg);
 	free(pg_dir);
 	free(pg_log);
@@ -93,6 +95,50 @@ struct world *world_open(unsigned shards)
 	return world_open_with(&(struct world_options){.shards = shards});
 }
 
+/*
+ * Where a run of all tests keeps what `umavez migrate` makes of an empty server, which takes as
+ * long as everything else at a world's start: for this program, as it was built last.  NULL:
+ * nowhere.
+ */
+static char *migrated_path(const struct world *w, const struct world_options *options)
+{
+	const char *dir = getenv("UMAVEZ_TEST_TEMPLATES");
+	char *program, *path;
+	struct stat st;
+
+	if (dir == NULL || options->leave_nothing || options->shards == 0)
+		return NULL;
+	program = text_format("%s/umavez", w->bin_dir);
+	if (stat(program, &st) < 0)
+		die("%s: %s", program, strerror(errno));
+	path = text_format("%s/umavez-migrated-%u-%ju-%jd.%09ld", dir, options->shards,
+	    (uintmax_t)st.st_ino, (intmax_t)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+	free(program);
+	return path;
+}
+
+static void keep_migrated(struct world *w, const char *path)
+{
+	world_pg_stop(w, "fast");
+	pg_server_keep(w->pg, path);
+	world_pg_start(w);
+}
+
+static void start_migrated(struct world *w, const struct world_options *options)
+{
+	char *path = migrated_path(w, options);
+	bool kept = path != NULL && access(path, F_OK) == 0;
+
+	start_servers(w, kept ? path : NULL, !options->leave_nothing);
+	make_urls(w);
+	if (options->shards > 0 && !kept) {
+		world_migrate(w, options->shards);
+		if (path != NULL)
+			keep_migrated(w, path);
+	}
+	free(path);
+}
+
 struct world *world_open_with(const struct world_options *options)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -104,10 +150,7 @@ struct world *world_open_with(const struct world_options *options)
 	make_directory(w);
 	w->bin_dir = text_format("%s", options->bin_dir ? options->bin_dir : UMAVEZ_BIN_DIR);
 	w->may_refuse = options->may_refuse;
-	start_servers(w, !options->leave_nothing);
-	make_urls(w);
-	if (options->shards > 0)
-		world_migrate(w, options->shards);
+	start_migrated(w, options);
 	return w;
 }
 
