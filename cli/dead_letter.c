@@ -168,7 +168,6 @@ static void tell_marked(const struct letter_command *c, const struct dead_letter
 		    (json_int_t)d->behind);
 
 		print_json(stdout, json);
-		json_decref(json);
 		return;
 	}
 	print_text(&printer, TINT_PLAIN, "%s/%s: %s, by %s", d->source, d->message_id, as,

@@ -183,5 +183,4 @@ void dead_letter_print_json(FILE *out, const struct dead_letter *d, const json_t
 		json_object_set_new(json, "event", json_event(d->event));
 	}
 	print_json(out, json);
-	json_decref(json);
 }

@@ -59,7 +59,6 @@ void doctor_print_json(FILE *out, const struct doctor *d)
 	    (json_int_t)doctor_count(d, LEVEL_OK), "warn", (json_int_t)doctor_count(d, LEVEL_WARN),
 	    "fail", (json_int_t)doctor_count(d, LEVEL_FAIL));
 	print_json(out, json);
-	json_decref(json);
 }
 
 void doctor_print(const struct printer *p, const struct doctor *d)

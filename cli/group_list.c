@@ -150,7 +150,6 @@ void groups_print_json(FILE *out, const struct groups *g)
 	}
 	json_t *json = json_pack("{s:o}", "groups", list);
 	print_json(out, json);
-	json_decref(json);
 }
 
 static void print_row(struct table *t, const struct group *g, bool with_redis)

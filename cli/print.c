@@ -201,9 +201,10 @@ json_t *print_json_text(const char *text)
 	return json;
 }
 
-void print_json(FILE *out, const json_t *json)
+void print_json(FILE *out, json_t *json)
 {
 	/* ASCII only: this may go to a terminal too. */
 	json_dumpf(json, out, JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(12));
 	fputc('\n', out);
+	json_decref(json);
 }

@@ -42,7 +42,7 @@ void table_print(const struct table *t, const struct printer *p, unsigned indent
 /* A JSON string; JSON null for NULL. Invalid UTF-8, which JSON cannot hold, is escaped. */
 json_t *print_json_text(const char *text);
 
-/* One object, one line. */
-void print_json(FILE *out, const json_t *json);
+/* One object, one line; it is taken. */
+void print_json(FILE *out, json_t *json);
 
 #endif

@@ -41,7 +41,6 @@ void reconcile_print_json(FILE *out, const struct reconciliation *r)
 	    (json_int_t)reconcile_lost(r), "lost_messages", r->lost, "gaps", r->gaps,
 	    "ledger_entries", (json_int_t)r->entries, "doubled", (json_int_t)r->doubled);
 	print_json(out, json);
-	json_decref(json);
 }
 
 static void cell_count(struct table *t, int64_t n, enum tint tint)

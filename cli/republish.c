@@ -166,7 +166,6 @@ static void say(const struct republish *r, const struct tally *tally)
 		    "republished", (json_int_t)tally->written, "dry_run", (int)r->dry_run);
 
 		print_json(stdout, json);
-		json_decref(json);
 		return;
 	}
 	if (r->dry_run)

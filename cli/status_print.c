@@ -63,7 +63,6 @@ void status_print_json(FILE *out, const struct status *s)
 	    (json_int_t)s->failed, "retrying", (json_int_t)s->retrying, "held", (json_int_t)s->held,
 	    "quarantined", (json_int_t)s->quarantined);
 	print_json(out, json);
-	json_decref(json);
 }
 
 static void cell_count(struct table *t, int64_t n, enum tint tint)

@@ -49,7 +49,6 @@ void trace_print_json(FILE *out, const struct trace *t, const struct trace_verdi
 	    "trace_id", print_json_text(t->trace_id), "purchase", t->purchase, "steps", steps,
 	    "outcome", trace_outcome_name(v->outcome), "stuck", print_json_text(v->stuck));
 	print_json(out, json);
-	json_decref(json);
 }
 
 /* "2026-01-01 12:00:00.123" */

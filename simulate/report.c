@@ -268,5 +268,4 @@ void report_print_json(const struct report *r, const struct stack *s)
 	json_object_set(json, "lost_messages", r->lost);
 	json_object_set(json, "doubled_messages", r->doubled);
 	print_json(stdout, json);
-	json_decref(json);
 }

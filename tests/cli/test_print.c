@@ -107,7 +107,6 @@ static void check_json(void)
 
 	print_json(out, json);
 	fclose(out);
-	json_decref(json);
 	CHECK_STR(text, "{\"a\":\"caf\\u00E9\\u202E\",\"b\":null,\"c\":\"\\\\xff\"}\n");
 	free(text);
 }
