@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 const struct command commands[] = {
+    {"consumer", "List consumers, or forget one for good", command_consumer},
     {"dead-letter", "Messages that could not be applied: list, show, retry, discard",
 	command_dead_letter},
     {"doctor", "Check servers, schemas and rights, and say what to change", command_doctor},

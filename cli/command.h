@@ -19,6 +19,7 @@ struct command {
 };
 extern const struct command commands[];
 
+int command_consumer(int argc, char **argv);
 int command_dead_letter(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_group(int argc, char **argv);

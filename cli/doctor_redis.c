@@ -1,5 +1,6 @@
 #include "cli/doctor.h"
 #include "cli/group.h"
+#include "cli/sources.h"
 #include "cli/stream.h"
 #include "common/clock.h"
 #include "common/event.h"
@@ -176,16 +177,19 @@ static int check_streams(
 static int check_groups(
     struct doctor *d, PGconn *intake, struct redis *redis, const char *name_space, struct err *err)
 {
+	const struct sources sources = {.intake = intake, .redis = redis, .name_space = name_space};
 	struct groups groups = {0};
 
-	if (groups_read(intake, redis, name_space, NULL, &groups, err) < 0)
+	if (groups_read(&sources, (struct group_filter){NULL, -1}, &groups, err) < 0)
 		return -1;
 	for (size_t i = 0; i < groups.n; i++) {
 		const struct group *g = &groups.list[i];
 
 		if (g->registered && !g->in_stream)
 			doctor_note(d, LEVEL_WARN, "groups",
-			    "start what reads it; or umavez group drop, if nobody ever will",
+			    "start what reads it; if nobody ever will, umavez group drop, or "
+			    "umavez "
+			    "consumer forget",
 			    "group %s is missing in shard %u: nothing is trimmed there", g->name,
 			    g->shard);
 	}

@@ -4,12 +4,7 @@
 #include "cli/group.h"
 #include "cli/command.h"
 #include "cli/sources.h"
-#include "cli_text.h"
-#include "common/event.h"
-#include "common/pg.h"
-#include "common/redis.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,8 +19,8 @@ static const struct option options[] = {
     SOURCES_INTAKE_OPTION(
 	offsetof(struct group_command, sources) + offsetof(struct sources_options, database_url)),
     SOURCES_REDIS_OPTIONS(offsetof(struct group_command, sources), SOURCES_REDIS_HELP),
-    {"shard", OPT_INT, offsetof(struct group_command, shard), "-1",
-	"drop: only in this shard (all)", 0, -1, 1023, NULL, NULL},
+    {"shard", OPT_INT, offsetof(struct group_command, shard), "-1", "Only this shard (all)", 0, -1,
+	1023, NULL, NULL},
     {"destroy", OPT_BOOL, offsetof(struct group_command, destroy), "off",
 	"drop: also destroy the group in Redis", 0, 0, 0, NULL, NULL},
     {"yes", OPT_BOOL, offsetof(struct group_command, yes), "off",
@@ -42,19 +37,19 @@ static const char usage[] =
     "all while a registered group is missing there.  `list` shows the groups of every shard, as\n"
     "the relays have registered them and as they are in Redis.  `drop` forgets one, so that\n"
     "trimming does not wait for it any more; as long as it is in a stream, a relay registers it\n"
-    "again: --destroy ends it there too.  The role and the Redis user umavez_operator may do this.";
+    "again: --destroy ends it there too.  A consumer of umavez is more than its group: see umavez\n"
+    "consumer.  The role and the Redis user umavez_operator may do this.";
 
 static int list(const struct group_command *command, struct sources *sources, struct err *err)
 {
 	struct groups groups = {0};
 	struct printer printer;
 
-	if (groups_read(sources->intake, sources->redis, sources->name_space, NULL, &groups, err) <
-	    0)
+	if (groups_read(sources, (struct group_filter){NULL, command->shard}, &groups, err) < 0)
 		return -1;
 	printer_init(&printer, stdout);
 	if (command->json)
-		groups_print_json(stdout, &groups);
+		print_json(stdout, json_pack("{s:o}", "groups", groups_json(&groups)));
 	else
 		groups_print(&printer, &groups, sources->redis != NULL);
 	if (!sources->redis)
@@ -63,86 +58,13 @@ static int list(const struct group_command *command, struct sources *sources, st
 	return 0;
 }
 
-static bool is_meant(const struct group_command *command, const struct group *g)
-{
-	return command->shard < 0 || (unsigned)command->shard == g->shard;
-}
-
-static bool would_destroy(const struct group_command *command, const struct group *g)
-{
-	return command->destroy && g->in_stream && is_meant(command, g);
-}
-
-static bool would_forget(const struct group_command *command, const struct group *g)
-{
-	return g->registered && is_meant(command, g);
-}
-
 static bool would_do_anything(const struct group_command *command, const struct groups *groups)
 {
 	for (size_t i = 0; i < groups->n; i++) {
-		if (would_destroy(command, &groups->list[i]) ||
-		    would_forget(command, &groups->list[i]))
+		if (groups->list[i].registered || command->destroy)
 			return true;
 	}
 	return false;
-}
-
-static void say(
-    const struct group_command *command, const struct sources *sources, const struct groups *groups)
-{
-	char key[256];
-
-	for (size_t i = 0; i < groups->n; i++) {
-		const struct group *g = &groups->list[i];
-
-		if (would_destroy(command, g)) {
-			event_key(key, sizeof(key), sources->name_space, "purchases", g->shard);
-			printf("would be destroyed in %s, at %s with %" PRId64 " pending\n", key,
-			    g->delivered, g->pending);
-		}
-		if (would_forget(command, g))
-			printf("would be forgotten in shard %u: what stands after %s might then "
-			       "be trimmed unread\n",
-			    g->shard, g->acknowledged);
-	}
-}
-
-/* In Redis first: a relay would register again what it sees there. */
-static int destroy(const struct group_command *command, struct sources *sources,
-    const struct groups *groups, struct err *err)
-{
-	char key[256];
-
-	for (size_t i = 0; i < groups->n; i++) {
-		const struct group *g = &groups->list[i];
-
-		if (!would_destroy(command, g))
-			continue;
-		event_key(key, sizeof(key), sources->name_space, "purchases", g->shard);
-		if (redis_command(sources->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) <
-		    0)
-			return err_wrap(err, "%s", key);
-		printf("destroyed in %s, at %s with %" PRId64 " pending\n", key, g->delivered,
-		    g->pending);
-	}
-	return 0;
-}
-
-static int forget(
-    const struct group_command *command, struct sources *sources, const char *name, struct err *err)
-{
-	char shard[PG_NUMBER_SIZE];
-	const char *params[] = {name, command->shard < 0 ? NULL : pg_number(shard, command->shard)};
-	PGresult *res = NULL;
-
-	if (pg_run(sources->intake, cli_sql_group_drop_sql, 2, params, &res, err) < 0)
-		return -1;
-	for (int row = 0; row < PQntuples(res); row++)
-		printf("forgotten in shard %s: what stands after %s may now be trimmed unread\n",
-		    pg_text(res, row, "shard"), pg_text(res, row, "acknowledged"));
-	PQclear(res);
-	return 0;
 }
 
 static void warn_of_streams(
@@ -151,7 +73,7 @@ static void warn_of_streams(
 	size_t there = 0;
 
 	for (size_t i = 0; i < groups->n; i++)
-		there += groups->list[i].in_stream && is_meant(command, &groups->list[i]);
+		there += groups->list[i].in_stream;
 	if (command->destroy)
 		return;
 	if (there > 0)
@@ -174,22 +96,17 @@ static int drop(
 		*err = sources->redis_err;
 		goto done;
 	}
-	if (groups_read(sources->intake, sources->redis, sources->name_space, name, &groups, err) <
-	    0)
+	if (groups_read(sources, (struct group_filter){name, command->shard}, &groups, err) < 0)
 		goto done;
 	if (!would_do_anything(command, &groups)) {
 		err_set(err, ERR_FATAL, "no such group is registered (see umavez group list)");
 		goto done;
 	}
 	warn_of_streams(command, sources, &groups);
-	if (!command->yes) {
-		say(command, sources, &groups);
-		err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+	if (command->yes && groups_drop(sources, &groups, command->destroy, err) < 0)
 		goto done;
-	}
-	if (destroy(command, sources, &groups, err) < 0 || forget(command, sources, name, err) < 0)
-		goto done;
-	rc = 0;
+	groups_tell_drop(stdout, sources->name_space, &groups, command->destroy, command->yes);
+	rc = command->yes ? 0 : err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
 done:
 	groups_done(&groups);
 	return rc;

@@ -7,12 +7,11 @@
 #include "cli/print.h"
 #include "common/err.h"
 
-#include <libpq-fe.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct redis;
+struct sources;
 
 struct group {
 	unsigned shard;
@@ -30,13 +29,30 @@ struct groups {
 	struct group *list;
 };
 
-/* All of them, by shard and name.  name NULL: any; redis NULL: only the registered.  Free with
- * groups_done(). */
-int groups_read(PGconn *intake, struct redis *redis, const char *name_space, const char *name,
-    struct groups *ret, struct err *err) warn_unused;
+/* Which are meant. */
+struct group_filter {
+	const char *name; /* NULL: any */
+	int64_t shard;    /* < 0: any */
+};
+
+/* By shard and name; without Redis only those that are registered.  Free with groups_done(). */
+int groups_read(const struct sources *sources, struct group_filter filter, struct groups *ret,
+    struct err *err) warn_unused;
 void groups_done(struct groups *g);
 
-void groups_print_json(FILE *out, const struct groups *g);
+/*
+ * Trimming does not wait for them any more, and relays do not see them in the streams if they are
+ * destroyed there: which comes first, or they would be registered again.  A call that failed may be
+ * repeated.  Writes intake.stream_group.
+ */
+int groups_drop(const struct sources *sources, const struct groups *g, bool destroy,
+    struct err *err) warn_unused;
+
+/* What that did, or would do. */
+void groups_tell_drop(
+    FILE *out, const char *name_space, const struct groups *g, bool destroy, bool done);
+
+json_t *groups_json(const struct groups *g); /* the caller's */
 void groups_print(const struct printer *p, const struct groups *g, bool with_redis);
 
 #endif

@@ -1,4 +1,5 @@
 #include "cli/group.h"
+#include "cli/sources.h"
 #include "cli_text.h"
 #include "common/event.h"
 #include "common/memory.h"
@@ -76,18 +77,18 @@ static void add_from_stream(
 }
 
 /* A key that is missing, or no stream, has no groups. */
-static int read_stream(struct redis *redis, const char *name_space, unsigned shard,
-    const char *name, struct groups *g, struct err *err)
+static int read_stream(const struct sources *sources, unsigned shard, const char *name,
+    struct groups *g, struct err *err)
 {
 	redisReply *type = NULL, *reply = NULL;
 	char key[256];
 	int rc = -1;
 
-	event_key(key, sizeof(key), name_space, "purchases", shard);
-	if (redis_command(redis, &type, err, "TYPE %s", key) < 0)
+	event_key(key, sizeof(key), sources->name_space, "purchases", shard);
+	if (redis_command(sources->redis, &type, err, "TYPE %s", key) < 0)
 		goto done;
 	if (type->type == REDIS_REPLY_STATUS && strcmp(type->str, "stream") == 0) {
-		if (redis_command(redis, &reply, err, "XINFO GROUPS %s", key) < 0)
+		if (redis_command(sources->redis, &reply, err, "XINFO GROUPS %s", key) < 0)
 			goto done;
 		for (size_t i = 0; i < reply->elements; i++)
 			add_from_stream(g, shard, reply->element[i], name);
@@ -108,19 +109,23 @@ static int compare(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-int groups_read(PGconn *intake, struct redis *redis, const char *name_space, const char *name,
-    struct groups *ret, struct err *err)
+int groups_read(
+    const struct sources *sources, struct group_filter filter, struct groups *ret, struct err *err)
 {
-	const char *params[] = {name};
+	char shard[PG_NUMBER_SIZE];
+	const char *params[] = {
+	    filter.name, filter.shard < 0 ? NULL : pg_number(shard, filter.shard)};
 	struct groups g = {0};
 	PGresult *res = NULL;
 	int rc = -1;
 
-	if (pg_run(intake, cli_sql_groups_sql, 1, params, &res, err) < 0)
+	if (pg_run(sources->intake, cli_sql_groups_sql, 2, params, &res, err) < 0)
 		goto done;
 	add_registered(&g, res);
-	for (unsigned s = 0; redis && s < pg_uint(res, 0, "shards"); s++) {
-		if (read_stream(redis, name_space, s, name, &g, err) < 0)
+	for (unsigned s = 0; sources->redis && s < pg_uint(res, 0, "shards"); s++) {
+		if (filter.shard >= 0 && filter.shard != s)
+			continue;
+		if (read_stream(sources, s, filter.name, &g, err) < 0)
 			goto done;
 	}
 	if (g.n > 0)
@@ -134,7 +139,7 @@ done:
 	return rc;
 }
 
-void groups_print_json(FILE *out, const struct groups *g)
+json_t *groups_json(const struct groups *g)
 {
 	json_t *list = json_array();
 
@@ -148,8 +153,7 @@ void groups_print_json(FILE *out, const struct groups *g)
 			(int)group->in_stream, "delivered", print_json_text(group->delivered),
 			"pending", (json_int_t)group->pending));
 	}
-	json_t *json = json_pack("{s:o}", "groups", list);
-	print_json(out, json);
+	return list;
 }
 
 static void print_row(struct table *t, const struct group *g, bool with_redis)

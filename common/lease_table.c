@@ -122,15 +122,6 @@ static int run(const struct lease_table *t, PGconn *conn, const char *sql, int n
 	return pg_run(conn, sql, 3 + n, params, ret_res, err);
 }
 
-int lease_table_prepare(const struct lease_table *t, PGconn *conn, struct err *err)
-{
-	const char *more[] = {t->shards};
-
-	if (!t->options->consumer)
-		return 0;
-	return run(t, conn, t->prepare, 1, more, NULL, err);
-}
-
 /* An array of one number for each lease in a state of the mask, as PostgreSQL reads it. */
 static char *array(
     const struct lease_table *t, const struct lease *leases, unsigned mask, bool terms)
@@ -182,6 +173,20 @@ int lease_table_attend(
 	*ret_instances = (unsigned)pg_int(res, 0, "instances");
 	PQclear(res);
 	return 0;
+}
+
+/* Presence comes first: who forgets this consumer meanwhile sees it, and leaves its rows alone, or
+ * has removed those that are made anew here (effects.forget_consumer). */
+int lease_table_prepare(const struct lease_table *t, PGconn *conn, struct err *err)
+{
+	const char *more[] = {t->shards};
+	unsigned instances;
+
+	if (!t->options->consumer)
+		return 0;
+	if (lease_table_attend(t, conn, &instances, err) < 0)
+		return -1;
+	return run(t, conn, t->prepare, 1, more, NULL, err);
 }
 
 int lease_table_claim(const struct lease_table *t, PGconn *conn, const struct lease *leases,

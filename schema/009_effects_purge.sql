@@ -1,4 +1,4 @@
--- Purging the inbox: what can never be delivered again need not be remembered.
+-- Purging the inbox: what can never be delivered again need not be remembered.  And forgetting a consumer.
 
 CREATE INDEX inbox_age ON effects.inbox (consumer, shard, processed_at);
 
@@ -90,3 +90,46 @@ RETURNS void LANGUAGE sql VOLATILE AS $$
 	  AND effects.position_key(i.stream_id) < effects.position_key(g.stream_id)
 $$;
 COMMENT ON FUNCTION effects.raise_positions IS 'What came again is remembered until its last position is below the floor. Under the cursor''s row lock. Writes inbox';
+
+CREATE FUNCTION effects.forget_obstacle(for_consumer text)
+RETURNS text LANGUAGE sql STABLE AS $$
+	SELECT CASE
+	    WHEN alive IS NOT NULL THEN
+	        format('it is alive: stop %s (one that was killed is alive until its lease ends)', alive)
+	    WHEN parked IS NOT NULL THEN
+	        format('messages are parked for it (%s): have them applied, or have each marked by umavez dead-letter discard', parked)
+	    END
+	FROM (SELECT
+	    (SELECT string_agg(holder, ', ' ORDER BY holder) FROM (
+	         SELECT holder FROM effects.instance
+	         WHERE consumer = for_consumer AND expires_at > clock_timestamp()
+	         UNION
+	         SELECT holder FROM effects.shard_lease
+	         WHERE consumer = for_consumer AND holder IS NOT NULL AND expires_at > clock_timestamp()) AS holders) AS alive,
+	    (SELECT string_agg(n || ' ' || state, ', ' ORDER BY state) FROM (
+	         SELECT state, count(*) AS n FROM effects.parked
+	         WHERE consumer = for_consumer AND state <> 'discard' GROUP BY state) AS states) AS parked) AS found
+$$;
+COMMENT ON FUNCTION effects.forget_obstacle IS 'Why a consumer may not be forgotten; NULL: nothing stands against it';
+
+-- What is asked for comes after its cursors and free leases are gone, and their row locks held: a process
+-- that makes them again waits for the end of this, and had said before that it lives (common/lease_table.c).
+CREATE FUNCTION effects.forget_consumer(for_consumer text)
+RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+	obstacle text;
+BEGIN
+	DELETE FROM effects.cursor WHERE consumer = for_consumer;
+	DELETE FROM effects.shard_lease
+	WHERE consumer = for_consumer AND (holder IS NULL OR expires_at <= clock_timestamp());
+	obstacle := effects.forget_obstacle(for_consumer);
+	IF obstacle IS NOT NULL THEN
+		RAISE object_in_use USING MESSAGE = obstacle;
+	END IF;
+	DELETE FROM effects.instance WHERE consumer = for_consumer;
+	DELETE FROM effects.parked WHERE consumer = for_consumer;
+	DELETE FROM effects.inbox WHERE consumer = for_consumer;
+END
+$$;
+COMMENT ON FUNCTION effects.forget_consumer IS 'Forget that there was such a consumer, unless it lives or has messages parked; what its handler wrote stays. Writes cursor, shard_lease, instance, parked, inbox';
+REVOKE ALL ON FUNCTION effects.forget_consumer FROM PUBLIC;

@@ -68,7 +68,7 @@ BEGIN
 		GRANT SELECT, INSERT ON effects.inbox, effects.ledger TO umavez_consumer;
 		GRANT UPDATE (stream_id) ON effects.inbox TO umavez_consumer;
 		GRANT SELECT, INSERT, UPDATE, DELETE ON effects.parked, effects.instance TO umavez_consumer;
-		GRANT EXECUTE ON FUNCTION effects.mark TO umavez_operator;
+		GRANT EXECUTE ON FUNCTION effects.mark, effects.forget_consumer TO umavez_operator;
 		GRANT EXECUTE ON FUNCTION effects.purge_inbox TO umavez_consumer;
 		GRANT SELECT ON ALL TABLES IN SCHEMA effects TO umavez_operator;
 	END IF;

@@ -9,7 +9,8 @@ SELECT 'function ' || w.name AS name, CASE WHEN f.problem = '' THEN 'ok' ELSE 'f
 FROM (VALUES ('intake', 'receive'), ('intake', 'emit'), ('intake', 'republish'), ('intake', 'reprocess'),
     ('intake', 'make_partitions'), ('intake', 'tick_follows'), ('intake', 'drop_expired'),
     ('intake', 'lift_retained'), ('intake', 'sweep_default'), ('intake', 'retention_health'),
-    ('intake', 'forget_bodies'), ('effects', 'mark'), ('effects', 'purge_inbox')) AS w(schema, name)
+    ('intake', 'forget_bodies'), ('effects', 'mark'), ('effects', 'purge_inbox'),
+    ('effects', 'forget_consumer')) AS w(schema, name)
 LEFT JOIN LATERAL (
 	SELECT pg_get_userbyid(p.proowner) AS owner, CASE
 	    WHEN NOT p.prosecdef THEN 'is not SECURITY DEFINER'

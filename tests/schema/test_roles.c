@@ -151,6 +151,8 @@ static void check_operator(void)
 	    {"SELECT effects.mark('c', 's', 'i', 'retry', NULL)", true},
 	    {"UPDATE effects.parked SET state = 'retry'", false},
 	    {"DELETE FROM effects.parked", false},
+	    {"SELECT effects.forget_consumer('c')", true},
+	    {"DELETE FROM effects.cursor", false},
 	    {"UPDATE intake.purchase SET version = 0", false},
 	    {"DELETE FROM effects.inbox", false},
 	    {"SELECT intake.emit('a', 'b', 'c', 'd', '{}')", false},
