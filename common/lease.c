@@ -4,6 +4,7 @@
 #include "common/lease_worker.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/pace.h"
 #include "common/pg.h"
 #include "common/service.h"
 
@@ -18,12 +19,16 @@
 /* The longest nap of the keeper while workers run: workers that expire or rest need it then. */
 enum { NAP_MS = 200 };
 
+enum { LOG_PACE_MS = 60000 };
+
 struct leases {
 	struct lease_options options;
 	struct lease_table *table;
-	PGconn *conn; /* NULL: not connected */
-	bool started; /* they were kept once */
-	bool outage;  /* said so in the log */
+	PGconn *conn;      /* NULL: not connected */
+	bool started;      /* they were kept once */
+	bool outage;       /* said so in the log */
+	const char *unfit; /* what the process said last; NULL: nothing */
+	struct pace unfit_pace;
 	unsigned failures;
 	int64_t next_us; /* when to renew, or to try to connect */
 	int wake_fd;     /* a worker has returned */
@@ -218,6 +223,26 @@ static int share(struct leases *l, struct err *err)
 	return 0;
 }
 
+/* Presence ends too, so that the others take the shards: as each worker returns, or its lease
+ * ends. */
+static int abstain(struct leases *l, struct err *err)
+{
+	give_back(l, count_held(l));
+	return l->conn ? lease_table_leave(l->table, l->conn, err) : 0;
+}
+
+static int take_part(struct leases *l, struct err *err)
+{
+	const char *unfit = l->options.unfit ? l->options.unfit(l->options.ctx) : NULL;
+
+	if (unfit && pace_due(&l->unfit_pace, clock_mono_us(), LOG_PACE_MS))
+		log_warn("no shard is held until this is over", lf_str("reason", unfit));
+	else if (!unfit && l->unfit)
+		log_info("shards are held again");
+	l->unfit = unfit;
+	return unfit ? abstain(l, err) : share(l, err);
+}
+
 static int connect_database(struct leases *l, struct err *err)
 {
 	const struct pg_session session = {
@@ -241,7 +266,7 @@ static int keep(struct leases *l, struct err *err)
 	expire(l);
 	if (connect_database(l, err) < 0 || renew(l, err) < 0)
 		return -1;
-	return l->conn ? share(l, err) : 0;
+	return l->conn ? take_part(l, err) : 0;
 }
 
 static void keep_on(struct leases *l)
@@ -259,7 +284,7 @@ static void keep_on(struct leases *l)
 		if (l->outage)
 			log_info("leases are kept again");
 		l->outage = false;
-		tell(l, NULL);
+		tell(l, l->unfit);
 		l->failures = 0;
 	}
 	l->next_us = clock_mono_us() + wait_ms * 1000;
@@ -301,6 +326,7 @@ static void hold_all(struct leases *l)
 {
 	for (unsigned i = 0; i < l->options.shards; i++)
 		lease_take(&l->leases[i], 0, INT64_MAX);
+	tell(l, NULL);
 	while (!service_stopping()) {
 		reap(l);
 		restart(l);

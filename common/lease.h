@@ -34,10 +34,14 @@ struct lease_options {
 	bool all; /* test switch: every shard is held, no lease is taken (umavez proves that it
 		     needs none) */
 	lease_worker_fn *worker;
-	/* Told by the keeper: why the leases cannot be kept, and NULL once they can again. NULL is
+	/* Told by the keeper: why no leases can be kept, and NULL once they can again. NULL is
 	 * fine. */
 	void (*kept)(void *ctx, const char *why);
-	void *ctx; /* of both */
+	/* Asked by the keeper at each third of the lease: why this process had better hold nothing
+	 * now, and leave it all to others; NULL: nothing is wrong.  May take as long.  NULL is
+	 * fine. */
+	const char *(*unfit)(void *ctx);
+	void *ctx; /* of all */
 };
 
 /* Strings are borrowed until leases_close(). */

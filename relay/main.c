@@ -5,10 +5,10 @@
 #include "common/memory.h"
 #include "common/metric.h"
 #include "common/pace.h"
-#include "common/redis.h"
 #include "common/service.h"
 #include "relay/config.h"
 #include "relay/db.h"
+#include "relay/reach.h"
 #include "relay/retention.h"
 #include "relay/shard.h"
 #include "relay/status.h"
@@ -18,45 +18,21 @@
 #define RETRY_MS 1000
 #define LOG_PACE_MS 60000
 
-/* Connecting to Redis at the start; SIGTERM waits for it. */
-#define REDIS_MS 5000
-
 /* A shard that does nothing for this long is stuck, whatever it waits for. */
 #define STALL_MS 15000
 
 static const char usage[] = "[OPTION]...\n\n"
 			    "Publishes what intake.outbox holds to Redis Streams.";
 
-struct start {
-	const struct config *config;
-	struct status *status;
-	unsigned shards;
-};
-
-static int reach_database(struct start *s, struct err *err)
-{
-	return db_shards(s->config->database_url, &s->shards, err);
-}
-
-static int reach_redis(struct start *s, struct err *err)
-{
-	struct redis *redis = NULL;
-
-	if (redis_open(s->config->redis_url, REDIS_MS, &redis, err) < 0)
-		return -1;
-	redis_close(redis);
-	return 0;
-}
-
-static int await(
-    struct start *s, const char *waiting, int (*reach)(struct start *s, struct err *err))
+/* It may come up after us. */
+static int await_database(const struct config *c, struct status *status, unsigned *ret_shards)
 {
 	struct pace pace = {0};
 
 	while (!service_stopping()) {
 		struct err err = ERR_INIT;
 
-		if (reach(s, &err) == 0)
+		if (db_shards(c->database_url, ret_shards, &err) == 0)
 			return 0;
 		if (err.kind != ERR_RETRY) {
 			service_fail(&err);
@@ -65,20 +41,11 @@ static int await(
 		if (service_stopping())
 			break;
 		if (pace_due(&pace, clock_mono_us(), LOG_PACE_MS))
-			log_warn(waiting, lf_err(&err));
-		status_waiting(s->status, err.message);
+			log_warn("waiting for the database", lf_err(&err));
+		status_waiting(status, err.message);
 		service_wait(RETRY_MS);
 	}
 	return -1;
-}
-
-/* Both servers may come up after us.  Shards that a relay takes without Redis it would keep, idle,
- * from one that reaches it. */
-static int await_servers(struct start *s)
-{
-	if (await(s, "waiting for the database", reach_database) < 0)
-		return -1;
-	return await(s, "waiting for Redis", reach_redis);
 }
 
 static void on_kept(void *ctx, const char *why)
@@ -88,37 +55,47 @@ static void on_kept(void *ctx, const char *why)
 	status_waiting(context->status, why);
 }
 
+static const char *unfit(void *ctx)
+{
+	const struct shard_context *context = ctx;
+
+	return reach_problem(context->reach);
+}
+
 static int run_leases(
     struct config *c, struct status *status, struct metrics *metrics, struct err *err)
 {
-	struct start start = {.config = c, .status = status};
-	struct shard_context context = {c, status};
+	struct shard_context context = {c, status, NULL};
 	struct retention *retention = NULL;
 	struct leases *leases = NULL;
+	unsigned shards;
 	int rc = -1;
 
-	if (await_servers(&start) < 0)
+	if (await_database(c, status, &shards) < 0)
 		return 0;
-	status_start(status, start.shards);
+	status_start(status, shards);
+	context.reach = reach_new(c->redis_url, c->lease_ms);
 
 	struct lease_options options = {.database_url = c->database_url,
 	    .schema = "intake",
 	    .holder = c->instance,
 	    .lease_ms = c->lease_ms,
-	    .shards = start.shards,
+	    .shards = shards,
 	    .all = c->lease_off,
 	    .worker = shard_run,
 	    .kept = on_kept,
+	    .unfit = unfit,
 	    .ctx = &context};
 	if (retention_start(c, status, metrics, &retention, err) < 0 ||
 	    leases_open(&options, &leases, err) < 0)
 		goto done;
-	log_info("started", lf_str("instance", c->instance), lf_int("shards", start.shards));
+	log_info("started", lf_str("instance", c->instance), lf_int("shards", shards));
 	leases_run(leases);
 	rc = 0;
 done:
 	leases_close(leases);
 	retention_stop(retention);
+	reach_free(context.reach);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "common/redis.h"
 #include "common/service.h"
 #include "relay/shard_private.h"
 
@@ -135,6 +136,7 @@ static int run_once(struct shard *s, struct err *err)
 	if (!s->drained && publish(s, err) < 0)
 		return -1;
 	status_progress(s->status);
+	reach_answered(s->reach);
 	s->healthy = true;
 	if (!s->placed || !s->drained || lease_lost(s->lease))
 		return 0;
@@ -174,6 +176,12 @@ static void close_session(struct shard *s)
 	status_connected(s->status, false, false);
 }
 
+/* It is reached after PostgreSQL. */
+static bool is_redis_lost(const struct shard *s)
+{
+	return s->db && (!s->stream || redis_broken(stream_redis(s->stream)));
+}
+
 /* Returns when the lease is lost, or with an error. */
 static int run_session(struct shard *s, struct err *err)
 {
@@ -181,6 +189,8 @@ static int run_session(struct shard *s, struct err *err)
 
 	while (rc == 0 && !lease_lost(s->lease))
 		rc = run_once(s, err);
+	if (rc < 0 && is_redis_lost(s))
+		reach_lost(s->reach);
 	if (s->db && db_was_silent(s->db))
 		allow_silence(s, 2 * s->silence_ms);
 	close_session(s);
@@ -221,6 +231,7 @@ void shard_run(struct lease *lease, void *ctx)
 {
 	const struct shard_context *context = ctx;
 	struct shard s = {.config = context->config,
+	    .reach = context->reach,
 	    .lease = lease,
 	    .number = lease_shard(lease),
 	    .silence_ms = DB_SILENCE_MIN_MS};

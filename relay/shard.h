@@ -11,11 +11,13 @@
 
 #include "common/lease.h"
 #include "relay/config.h"
+#include "relay/reach.h"
 #include "relay/status.h"
 
 struct shard_context {
 	const struct config *config;
 	struct status *status;
+	struct reach *reach;
 };
 
 /* A lease_worker_fn: ctx is the struct shard_context. */

@@ -23,6 +23,7 @@
 struct shard {
 	const struct config *config;
 	struct shard_status *status;
+	struct reach *reach;
 	struct lease *lease;
 	unsigned number;
 	struct rng rng;

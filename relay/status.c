@@ -131,7 +131,6 @@ void status_start(struct status *s, unsigned shards)
 	pthread_mutex_lock(&s->lock);
 	s->shards = mem_zalloc(shards, sizeof(*s->shards));
 	s->n = shards;
-	s->waiting[0] = '\0';
 	for (unsigned i = 0; i < shards; i++) {
 		s->shards[i].all = s;
 		s->shards[i].shard = i;

@@ -26,7 +26,7 @@ void status_waiting(struct status *s, const char *why);
 /* What an operator should know although the process is ready; "": nothing. */
 void status_notice(struct status *s, const char *notice);
 
-/* Once, when the number of shards is known: the process as a whole is ready. */
+/* Once, when the number of shards is known. */
 void status_start(struct status *s, unsigned shards);
 
 /* admin_ready_fn: ctx is the struct status. */

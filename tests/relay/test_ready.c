@@ -1,11 +1,15 @@
 /* What a relay says at its start, and by /readyz, when it cannot do its work. */
 #include "common/redis.h"
 #include "tests/relay/stack.h"
+#include "tests/support/files.h"
+#include "tests/support/proxy.h"
 #include "tests/support/refusal.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define NOT_HELD "no shard is held until this is over"
 
 struct readiness {
 	struct proc *relay;
@@ -55,9 +59,9 @@ static void without_redis_no_shard_is_taken(void)
 	world_redis_stop(w, true);
 	relay = stack_relay(w, NULL, NULL);
 	stopped = stack_relay(w, NULL, NULL);
-	CHECK(proc_await_log(relay, "waiting for Redis", WAIT_MS));
+	CHECK(proc_await_log(relay, NOT_HELD, WAIT_MS));
 	CHECK(await(is_not_ready, &(struct readiness){relay, "Redis: connect"}, WAIT_MS));
-	CHECK(proc_await_log(stopped, "waiting for Redis", WAIT_MS));
+	CHECK(proc_await_log(stopped, NOT_HELD, WAIT_MS));
 	proc_kill(stopped, SIGTERM);
 	CHECK_INT(proc_wait(stopped, WAIT_MS), 0);
 	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.shard_lease WHERE holder <> ''"), 0);
@@ -66,6 +70,78 @@ static void without_redis_no_shard_is_taken(void)
 	world_redis_start(w, true);
 	CHECK(proc_await_ready(relay, WAIT_MS));
 	stack_emit(w, "a", 5);
+	stack_check(w, 0);
+	world_close(w);
+}
+
+static bool await_held(struct world *w, struct proc *relay, int64_t n)
+{
+	return stack_await_metric(relay, "umavez_leases_held", (double)n, WAIT_MS) &&
+	       world_await_int(w, n, WAIT_MS,
+		   "SELECT count(*) FROM intake.shard_lease WHERE holder LIKE '%%:%d:%%'"
+		   " AND expires_at > clock_timestamp()",
+		   (int)proc_pid(relay));
+}
+
+static int64_t sum_terms(struct world *w)
+{
+	return world_int(w, "SELECT sum(term) FROM intake.shard_lease");
+}
+
+/* Some rounds of the keepers: two lease times, on the clock that they go by. */
+static void let_them_try(struct world *w)
+{
+	char *now = world_text(w, "SELECT clock_timestamp()");
+
+	CHECK(world_await_int(w, 1, WAIT_MS,
+	    "SELECT (clock_timestamp() > '%s'::timestamptz + interval '2 s')::int", now));
+	free(now);
+}
+
+static void check_nobody_holds(struct world *w, struct proc *near, struct proc *far)
+{
+	int64_t terms;
+
+	CHECK(await(is_not_ready, &(struct readiness){near, "Redis"}, WAIT_MS));
+	CHECK(await(is_not_ready, &(struct readiness){far, "Redis"}, WAIT_MS));
+	CHECK(world_await_int(
+	    w, 0, WAIT_MS, "SELECT count(*) FROM intake.shard_lease WHERE holder <> ''"));
+	terms = sum_terms(w);
+	let_them_try(w);
+	CHECK_INT(sum_terms(w), terms);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.instance"), 0);
+	CHECK_INT(file_count(proc_log(near), NOT_HELD), 1);
+	CHECK_INT(file_count(proc_log(far), NOT_HELD), 1);
+}
+
+static void shards_go_where_redis_answers(void)
+{
+	struct world *w = stack_open(4);
+	struct proxy *network = world_redis_proxy(w);
+	struct proc *near = stack_relay(w, NULL, NULL), *far;
+
+	world_via(w, NULL, network);
+	far = stack_relay(w, NULL, NULL);
+	CHECK(await_held(w, near, 2));
+	CHECK(await_held(w, far, 2));
+
+	proxy_hold(network, PROXY_BOTH);
+	proxy_cut(network, PROXY_CLOSE);
+	CHECK(await_held(w, near, 4));
+	CHECK(await(is_not_ready, &(struct readiness){far, "Redis"}, WAIT_MS));
+	stack_emit(w, "a", 40);
+	stack_check(w, 0);
+	CHECK(proc_is_ready(near));
+
+	world_redis_stop(w, true);
+	check_nobody_holds(w, near, far);
+
+	world_redis_start(w, true);
+	proxy_hold(network, 0);
+	CHECK(await_held(w, near, 2));
+	CHECK(await_held(w, far, 2));
+	CHECK(proc_await_ready(far, WAIT_MS));
+	stack_emit(w, "b", 40);
 	stack_check(w, 0);
 	world_close(w);
 }
@@ -90,6 +166,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
 	    {"without Redis no shard is taken", without_redis_no_shard_is_taken},
+	    {"shards go where Redis answers", shards_go_where_redis_answers},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};

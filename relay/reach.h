@@ -1,0 +1,30 @@
+/*
+ * reach.h - whether Redis answers from here.
+ *
+ * What every shard's thread meets, and the keeper of leases asks: shards of a relay that Redis does
+ * not answer belong to one that it answers.
+ */
+#ifndef UMAVEZ_RELAY_REACH_H
+#define UMAVEZ_RELAY_REACH_H
+
+#include <stdint.h>
+
+struct reach;
+
+/* Silence counts after patience_ms; so that it is asked in time, no question takes longer than a
+ * third of that.  redis_url is borrowed. */
+struct reach *reach_new(const char *redis_url, int64_t patience_ms);
+void reach_free(struct reach *r); /* NULL is fine */
+
+/* By any thread. */
+void reach_lost(struct reach *r);
+void reach_answered(struct reach *r);
+
+/*
+ * By the keeper: why nothing should be held here, or NULL; valid until the next call.  Redis is
+ * asked once more before that is said, and again at each call until it answers; before the first
+ * answer it is asked at once.
+ */
+const char *reach_problem(struct reach *r);
+
+#endif
