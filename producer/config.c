@@ -46,7 +46,9 @@ const struct option config_options[] = {
     {"stripe-secret", OPT_LIST, AT(stripe_secrets), NULL,
 	"Signing secret of a live endpoint; all given are accepted", OPT_SECRET, 0, 0, NULL, NULL},
     {"stripe-test-secret", OPT_LIST, AT(stripe_test_secrets), NULL,
-	"Signing secret of a test-mode endpoint", OPT_SECRET, 0, 0, NULL, NULL},
+	"Signing secret of a test-mode endpoint; and that of a live one for Connect, which gets "
+	"both",
+	OPT_SECRET, 0, 0, NULL, NULL},
     {"stripe-tolerance", OPT_DURATION, AT(stripe_tolerance_ms), "300s",
 	"How far a signature's time may be from now", 0, 1000, 24 * HOUR_MS, NULL, NULL},
     {"apple-bundle-id", OPT_LIST, AT(apple_bundle_ids), NULL, "Bundle id of an app of yours", 0, 0,

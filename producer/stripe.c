@@ -19,10 +19,6 @@ int stripe_new(const struct stripe_config *config, struct stripe **ret_stripe, s
 		return err_set(err, ERR_USAGE, "--stripe-secret is empty");
 	if (option_list_has(&secrets->test, ""))
 		return err_set(err, ERR_USAGE, "--stripe-test-secret is empty");
-	for (size_t i = 0; i < secrets->live.n; i++)
-		if (option_list_has(&secrets->test, secrets->live.values[i]))
-			return err_set(err, ERR_USAGE,
-			    "one value is given as --stripe-secret and as --stripe-test-secret");
 	s = malloc(sizeof(*s));
 	if (!s)
 		return err_set(err, ERR_FATAL, "out of memory");
@@ -60,7 +56,8 @@ static const char *store_of(bool live)
 	return live ? "stripe" : "stripe_test";
 }
 
-/* Signed, but no JSON of ours. The secret says which store it is for. */
+/* Signed, but no JSON of ours. The secret says which store it is for; if it is for both, what is
+ * not live for certain is a test. */
 static struct notification *keep_unread(const struct webhook *hook, bool live, const char *why)
 {
 	struct notification *n = notification_new(store_of(live), hook->now_ms);
@@ -96,6 +93,12 @@ struct notification *stripe_reread(const char *store, const struct webhook *hook
 	return n;
 }
 
+static bool is_accepted(enum stripe_signature signature)
+{
+	return signature == STRIPE_SIGNED_LIVE || signature == STRIPE_SIGNED_TEST ||
+	       signature == STRIPE_SIGNED_EITHER;
+}
+
 enum verdict stripe_read(void *stripe, const struct webhook *hook,
     struct notification **ret_notification, struct refusal *ret_refusal)
 {
@@ -111,14 +114,14 @@ enum verdict stripe_read(void *stripe, const struct webhook *hook,
 		    "The request has no Stripe-Signature header.", ret_refusal);
 	signature = stripe_signature_check(hook->stripe_signature, hook->body, hook->len,
 	    &config->secrets, hook->now_ms, config->tolerance_ms);
-	if (signature != STRIPE_SIGNED_LIVE && signature != STRIPE_SIGNED_TEST)
+	if (!is_accepted(signature))
 		return refuse_signature(signature, ret_refusal);
-	live = signature == STRIPE_SIGNED_LIVE;
 
 	event = json_read(hook->body, hook->len, &why);
+	live = event ? json_get_true(event, "livemode") : signature == STRIPE_SIGNED_LIVE;
 	if (!event)
 		*ret_notification = keep_unread(hook, live, why);
-	else if (json_get_true(event, "livemode") != live)
+	else if (signature == (live ? STRIPE_SIGNED_TEST : STRIPE_SIGNED_LIVE))
 		verdict = store_refuse(VERDICT_MALFORMED, "wrong_mode",
 		    "A secret of the other mode signed this event. Live events need a live "
 		    "endpoint's "

@@ -2,8 +2,8 @@
  * stripe.h - Stripe's webhooks: which are authentic, and which notification each one is.
  *
  * A secret is bound to its mode: an event whose livemode is exactly true must be signed by a live
- * secret and belongs to the store "stripe"; every other one must be signed by a test secret and
- * belongs to "stripe_test".
+ * secret and belongs to the store "stripe"; every other one, also one without livemode, must be
+ * signed by a test secret and belongs to "stripe_test".  One secret may be both.
  */
 #ifndef UMAVEZ_STRIPE_H
 #define UMAVEZ_STRIPE_H
@@ -21,7 +21,7 @@ struct stripe_config {
 
 struct stripe;
 
-/* ERR_USAGE: a secret is empty, or is both live and test. */
+/* ERR_USAGE: a secret is empty. */
 int stripe_new(
     const struct stripe_config *config, struct stripe **ret_stripe, struct err *err) warn_unused;
 void stripe_free(struct stripe *s); /* NULL is fine */

@@ -151,20 +151,20 @@ static bool signed_by(const struct option_list *secrets, const char *header, con
 enum stripe_signature stripe_signature_check(const char *header, const void *body, size_t len,
     const struct stripe_secrets *secrets, int64_t now_ms, int64_t tolerance_ms)
 {
-	enum stripe_signature by;
 	struct text t;
 	int64_t seconds;
+	bool live, test;
 
 	if (!read_header(header, &t) || !parse_seconds(&t, &seconds))
 		return STRIPE_HEADER_MALFORMED;
-	if (signed_by(&secrets->live, header, &t, body, len))
-		by = STRIPE_SIGNED_LIVE;
-	else if (signed_by(&secrets->test, header, &t, body, len))
-		by = STRIPE_SIGNED_TEST;
-	else
+	live = signed_by(&secrets->live, header, &t, body, len);
+	test = signed_by(&secrets->test, header, &t, body, len);
+	if (!live && !test)
 		return STRIPE_NOT_SIGNED;
 	/* Both clocks in whole seconds, as Stripe's own libraries compare them. */
 	if (llabs(now_ms / 1000 - seconds) * 1000 > tolerance_ms)
 		return STRIPE_STALE;
-	return by;
+	if (live && test)
+		return STRIPE_SIGNED_EITHER;
+	return live ? STRIPE_SIGNED_LIVE : STRIPE_SIGNED_TEST;
 }

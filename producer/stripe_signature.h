@@ -17,7 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Secrets are bound to a mode: what a test secret signs cannot be live. */
+/* Secrets are bound to a mode: what a test secret signs cannot be live.  One may be given for both:
+ * a live account's endpoint for Connect gets its connected accounts' test events too, signed with
+ * its one secret (https://docs.stripe.com/connect/webhooks). */
 struct stripe_secrets {
 	struct option_list live;
 	struct option_list test;
@@ -26,6 +28,7 @@ struct stripe_secrets {
 enum stripe_signature {
 	STRIPE_SIGNED_LIVE,
 	STRIPE_SIGNED_TEST,
+	STRIPE_SIGNED_EITHER,    /* for live and for test: the event tells which */
 	STRIPE_HEADER_MALFORMED, /* not exactly one t of decimal digits, or no v1 */
 	STRIPE_NOT_SIGNED,       /* by none of our secrets */
 	STRIPE_STALE,            /* by one of ours, but t is too far from now, on either side */

@@ -12,7 +12,7 @@
 static char live_secret[] = SIGNER_STRIPE_SECRET, test_secret[] = SIGNER_STRIPE_TEST_SECRET;
 static char *live_values[] = {live_secret};
 static char *test_values[] = {test_secret};
-static const struct stripe_config config = {
+static struct stripe_config config = {
     .secrets = {{1, live_values}, {1, test_values}},
     .tolerance_ms = 300000,
 };
@@ -126,6 +126,35 @@ static void test_modes(void)
 	expect_mode(",\"livemode\":null", "stripe_test");
 }
 
+static void expect_store(const char *event, const char *store)
+{
+	struct notification *n = expect_authentic(event, strlen(event), SIGNER_STRIPE_SECRET);
+
+	CHECK_STR(n->store, store);
+	notification_free(n);
+}
+
+/* B26: a live endpoint for Connect signs test events with its one secret. */
+static void test_one_secret_for_both(void)
+{
+	char *both[] = {test_secret, live_secret};
+	static const char live[] = "{\"id\":\"evt_1\",\"livemode\":true}";
+	struct stripe_config separate = config;
+	char *header = sign_stripe(test_secret, NOW_S, live, strlen(live));
+
+	config.secrets.test = (struct option_list){2, both};
+	expect_store(live, "stripe");
+	expect_store("{\"id\":\"evt_1\",\"livemode\":false}", "stripe_test");
+	expect_store("{\"id\":\"evt_1\"}", "stripe_test");
+	expect_store("{\"id\":\"evt_1\",\"livemode\":\"true\"}", "stripe_test");
+	expect_store("{\"id\":\"evt_1\",\"livemode\":1}", "stripe_test");
+	expect_store("{\"id\":\"evt_1\",\"livemode\":true", "stripe_test");
+	/* Another one, for tests alone, is still no live one. */
+	expect_refused(live, header, VERDICT_MALFORMED, "wrong_mode");
+	config = separate;
+	free(header);
+}
+
 /* B27 and P12: signed, but no JSON that can be trusted. */
 static void test_unreadable(void)
 {
@@ -219,7 +248,6 @@ static void test_config(void)
 
 	expect_bad_config(empty, test_secret, "--stripe-secret is empty");
 	expect_bad_config(live_secret, empty, "--stripe-test-secret is empty");
-	expect_bad_config(live_secret, live_secret, "one value");
 }
 
 int main(int argc, char **argv)
@@ -227,6 +255,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 	    {"what is not authentic is refused", test_refusals},
 	    {"B26 modes and their secrets", test_modes},
+	    {"B26 one secret for both modes", test_one_secret_for_both},
 	    {"B27 unreadable, kept under its id or its hash", test_unreadable},
 	    {"unreadable, in test mode", test_unreadable_test_mode},
 	    {"B24 incomplete events are kept", test_incomplete},
