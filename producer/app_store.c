@@ -131,7 +131,7 @@ static enum verdict check_signature(struct reading *r, const struct app_store_pa
 
 	if (!chain)
 		return refuse(r, VERDICT_FORGED, "bad_chain", why);
-	if (!jws_verify(jws, chain->key))
+	if (!jws_verify_es256(jws, chain->key))
 		verdict = refuse(r, VERDICT_FORGED, "bad_signature",
 		    "The JWS was not signed with its certificate's key.");
 	else

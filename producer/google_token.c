@@ -4,7 +4,6 @@
 #include "producer/json.h"
 #include "producer/jws.h"
 
-#include <jose/jws.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -45,18 +44,6 @@ static bool is_rs256(const json_t *header)
 	return is_text(header, "alg", "RS256") && !json_object_get(header, "crit");
 }
 
-/* One key, picked before: libjose takes any RSA algorithm and, of a set, any key. */
-static bool is_signed_by(const struct jws_parts *parts, const json_t *jwk)
-{
-	json_t *flattened = json_pack("{s:s%,s:s%,s:s%}", "protected", parts->header,
-	    parts->header_len, "payload", parts->payload, parts->payload_len, "signature",
-	    parts->signature, parts->signature_len);
-	bool valid = flattened && jose_jws_ver(NULL, flattened, NULL, jwk, false);
-
-	json_decref(flattened);
-	return valid;
-}
-
 /* NULL, or what does not hold. */
 static const char *check_claims(
     const json_t *claims, const struct google_token_rules *rules, int64_t now_s)
@@ -81,9 +68,9 @@ static const char *check_claims(
 }
 
 static enum verdict find_key(
-    struct jwks *keys, const char *kid, json_t **ret_jwk, struct refusal *ret_refusal)
+    struct jwks *keys, const char *kid, EVP_PKEY **ret_key, struct refusal *ret_refusal)
 {
-	switch (jwks_find(keys, kid, ret_jwk)) {
+	switch (jwks_find(keys, kid, ret_key)) {
 	case JWKS_FOUND:
 		return VERDICT_AUTHENTIC;
 	case JWKS_UNKNOWN:
@@ -99,14 +86,14 @@ static enum verdict find_key(
 	    "The keys of Google cannot be fetched now. Try again later.", ret_refusal);
 }
 
-static enum verdict check_token(const struct jws_parts *parts, const json_t *jwk,
+static enum verdict check_token(const struct jws_parts *parts, EVP_PKEY *key,
     const struct google_token_rules *rules, int64_t now_s, struct refusal *ret_refusal)
 {
 	enum verdict verdict = VERDICT_AUTHENTIC;
 	const char *fault;
 	json_t *claims;
 
-	if (!is_signed_by(parts, jwk))
+	if (!jws_verify_rs256(parts, key))
 		return store_refuse(VERDICT_FORGED, "bad_signature",
 		    "The token is not signed by the key that it names.", ret_refusal);
 	claims = decode_part(parts->payload, parts->payload_len);
@@ -121,7 +108,8 @@ enum verdict google_token_check(const char *authorization, const struct google_t
     struct jwks *keys, int64_t now_ms, struct refusal *ret_refusal)
 {
 	const char *token = authorization ? bearer(authorization) : NULL;
-	json_t *header = NULL, *jwk = NULL;
+	json_t *header = NULL;
+	EVP_PKEY *key = NULL;
 	struct jws_parts parts;
 	enum verdict verdict;
 	const char *kid;
@@ -139,11 +127,11 @@ enum verdict google_token_check(const char *authorization, const struct google_t
 		    "The bearer token is no JWT of Google's: RS256, with a kid.", ret_refusal);
 		goto done;
 	}
-	verdict = find_key(keys, kid, &jwk, ret_refusal);
+	verdict = find_key(keys, kid, &key, ret_refusal);
 	if (verdict == VERDICT_AUTHENTIC)
-		verdict = check_token(&parts, jwk, rules, now_ms / 1000, ret_refusal);
+		verdict = check_token(&parts, key, rules, now_ms / 1000, ret_refusal);
 done:
-	json_decref(jwk);
+	EVP_PKEY_free(key);
 	json_decref(header);
 	return verdict;
 }

@@ -5,6 +5,7 @@
 #include "common/memory.h"
 #include "producer/json.h"
 
+#include <jose/jwk.h>
 #include <jose/openssl.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -24,11 +25,20 @@
 /* An address that is down is asked again sooner than a cool-down: nobody outside can cause it. */
 #define RETRY_MS 5000
 
+/* The usable keys of a set, parsed; never changed once it is made. */
+struct key_set {
+	size_t n;
+	struct key {
+		char *kid;
+		EVP_PKEY *key;
+	} keys[];
+};
+
 struct jwks {
 	struct jwks_config config; /* its strings are ours */
 	struct fetcher *fetcher;
 	pthread_mutex_t lock; /* of all that follows; times are on the clock that never steps */
-	json_t *keys;         /* array of usable JWKs, each with a kid; NULL before the first */
+	struct key_set *keys; /* NULL before the first */
 	int64_t fresh_until;  /* ms */
 	int64_t
 	    refresh_after;   /* ms: the set is not asked for again before, because it is old ... */
@@ -47,42 +57,68 @@ static int64_t min_ms(int64_t a, int64_t b)
 	return a < b ? a : b;
 }
 
-static bool is_usable(const json_t *jwk)
+static void key_set_free(struct key_set *set)
 {
-	const char *type = json_get_string(jwk, "kty");
+	if (!set)
+		return;
+	for (size_t i = 0; i < set->n; i++) {
+		free(set->keys[i].kid);
+		EVP_PKEY_free(set->keys[i].key);
+	}
+	free(set);
+}
+
+/* RFC 7517, sections 4.2 to 4.4: what the key is for, as far as it says. */
+static bool is_for_tokens(const json_t *jwk)
+{
 	const char *use = json_get_string(jwk, "use");
 	const char *alg = json_get_string(jwk, "alg");
-	EVP_PKEY *key;
-	bool strong;
 
-	if (!json_get_string(jwk, "kid") || !type || strcmp(type, "RSA") != 0)
-		return false;
 	if ((use && strcmp(use, "sig") != 0) || (alg && strcmp(alg, "RS256") != 0))
 		return false;
+	return jose_jwk_prm(NULL, jwk, false, "verify");
+}
+
+/* NULL: it is not usable. */
+static EVP_PKEY *read_key(const json_t *jwk)
+{
+	const char *type = json_get_string(jwk, "kty");
+	EVP_PKEY *key;
+
+	if (!json_get_string(jwk, "kid") || !type || strcmp(type, "RSA") != 0)
+		return NULL;
+	if (!is_for_tokens(jwk))
+		return NULL;
 	key = jose_openssl_jwk_to_EVP_PKEY(NULL, jwk);
-	strong = key && EVP_PKEY_get_bits(key) >= MIN_RSA_BITS;
+	if (key && EVP_PKEY_get_bits(key) >= MIN_RSA_BITS)
+		return key;
 	EVP_PKEY_free(key);
-	return strong;
+	return NULL;
 }
 
 /* The usable keys of a JWK Set, or NULL and why. */
-static json_t *read_keys(const void *bytes, size_t len, const char **ret_why)
+static struct key_set *read_keys(const void *bytes, size_t len, const char **ret_why)
 {
-	json_t *set = json_read(bytes, len, ret_why);
-	json_t *usable = NULL, *jwk;
+	json_t *set = json_read(bytes, len, ret_why), *jwk;
+	const json_t *all = json_at(set, "keys");
+	struct key_set *usable;
 	size_t i;
 
 	if (!set)
 		return NULL;
-	usable = json_array();
-	json_array_foreach (json_at(set, "keys"), i, jwk)
-		if (is_usable(jwk))
-			json_array_append(usable, jwk);
+	usable = mem_zalloc(1, sizeof(*usable) + json_array_size(all) * sizeof(usable->keys[0]));
+	json_array_foreach (all, i, jwk) {
+		EVP_PKEY *key = read_key(jwk);
+
+		if (key)
+			usable->keys[usable->n++] =
+			    (struct key){mem_strdup(json_get_string(jwk, "kid")), key};
+	}
 	json_decref(set);
-	if (json_array_size(usable) > 0)
+	if (usable->n > 0)
 		return usable;
 	*ret_why = "it has no RSA key of 2048 bits or more with a kid";
-	json_decref(usable);
+	key_set_free(usable);
 	return NULL;
 }
 
@@ -124,14 +160,14 @@ int64_t jwks_max_age_ms(const char *header, int64_t fallback_ms)
 }
 
 /* Under the lock. Take new keys (owned), fresh for so long; NULL: the attempt failed. */
-static void settle(struct jwks *j, json_t *keys, int64_t max_age_ms, int64_t now)
+static void settle(struct jwks *j, struct key_set *keys, int64_t max_age_ms, int64_t now)
 {
 	j->failed = !keys;
 	if (!keys) {
 		j->refresh_after = now + min_ms(RETRY_MS, j->config.cooldown_ms);
 		return;
 	}
-	json_decref(j->keys);
+	key_set_free(j->keys);
 	j->keys = keys;
 	/* Not older than a day even where the address says so, nor asked for all the time. */
 	j->fresh_until = now + min_ms(max_age_ms, MAX_MAX_AGE_MS);
@@ -141,7 +177,7 @@ static void settle(struct jwks *j, json_t *keys, int64_t max_age_ms, int64_t now
 static void on_answer(void *ctx, const struct fetch_answer *answer)
 {
 	struct jwks *j = ctx;
-	json_t *keys = NULL;
+	struct key_set *keys = NULL;
 	const char *why = answer->error;
 
 	if (answer->status == 200)
@@ -149,8 +185,8 @@ static void on_answer(void *ctx, const struct fetch_answer *answer)
 	else if (answer->status)
 		why = "the answer is not 200";
 	if (keys)
-		log_info("keys fetched", lf_str("url", j->config.url),
-		    lf_int("keys", (int64_t)json_array_size(keys)));
+		log_info(
+		    "keys fetched", lf_str("url", j->config.url), lf_int("keys", (int64_t)keys->n));
 	else
 		log_warn("keys not fetched", lf_str("url", j->config.url),
 		    lf_int("status", answer->status), lf_str("error", why));
@@ -181,11 +217,11 @@ static void start_fetch(struct jwks *j, int64_t now)
 	}
 }
 
-static json_t *read_file(const char *path, const char **ret_why)
+static struct key_set *read_file(const char *path, const char **ret_why)
 {
 	char *bytes = mem_alloc(MAX_BYTES + 1);
 	FILE *file = fopen(path, "re");
-	json_t *keys = NULL;
+	struct key_set *keys = NULL;
 	size_t len;
 
 	*ret_why = "it cannot be read";
@@ -209,7 +245,7 @@ done:
 static void read_again(struct jwks *j, int64_t now)
 {
 	const char *why;
-	json_t *keys = read_file(j->config.file, &why);
+	struct key_set *keys = read_file(j->config.file, &why);
 
 	if (!keys)
 		log_warn("keys not read", lf_str("file", j->config.file), lf_str("error", why));
@@ -219,7 +255,7 @@ static void read_again(struct jwks *j, int64_t now)
 int jwks_open(const struct jwks_config *config, struct fetcher *fetcher, struct jwks **ret_jwks,
     struct err *err)
 {
-	json_t *keys = NULL;
+	struct key_set *keys = NULL;
 	struct jwks *j;
 	const char *why;
 
@@ -251,7 +287,7 @@ void jwks_close(struct jwks *j)
 {
 	if (!j)
 		return;
-	json_decref(j->keys);
+	key_set_free(j->keys);
 	pthread_mutex_destroy(&j->lock);
 	free((char *)j->config.file);
 	free((char *)j->config.url);
@@ -259,14 +295,11 @@ void jwks_close(struct jwks *j)
 }
 
 /* Under the lock. */
-static json_t *find_key(const struct jwks *j, const char *kid)
+static EVP_PKEY *find_key(const struct jwks *j, const char *kid)
 {
-	json_t *jwk;
-	size_t i;
-
-	json_array_foreach (j->keys, i, jwk)
-		if (strcmp(json_string_value(json_object_get(jwk, "kid")), kid) == 0)
-			return jwk;
+	for (size_t i = 0; j->keys && i < j->keys->n; i++)
+		if (strcmp(j->keys->keys[i].kid, kid) == 0)
+			return j->keys->keys[i].key;
 	return NULL;
 }
 
@@ -286,22 +319,22 @@ static void refresh(struct jwks *j, bool is_known, int64_t now)
 		start_fetch(j, now);
 }
 
-enum jwks_result jwks_find(struct jwks *j, const char *kid, json_t **ret_jwk)
+enum jwks_result jwks_find(struct jwks *j, const char *kid, EVP_PKEY **ret_key)
 {
 	enum jwks_result result = JWKS_UNAVAILABLE;
 	int64_t now = now_ms();
-	json_t *jwk;
+	EVP_PKEY *key;
 
 	pthread_mutex_lock(&j->lock);
 	if (!j->config.file && j->keys && now > j->fresh_until + j->config.max_stale_ms) {
-		json_decref(j->keys);
+		key_set_free(j->keys);
 		j->keys = NULL;
 	}
-	refresh(j, find_key(j, kid), now);
-	jwk = find_key(j, kid);
-	if (jwk) {
-		/* jansson's references are not for two threads to share. */
-		*ret_jwk = json_deep_copy(jwk);
+	refresh(j, find_key(j, kid) != NULL, now);
+	key = find_key(j, kid);
+	if (key) {
+		EVP_PKEY_up_ref(key);
+		*ret_key = key;
 		result = JWKS_FOUND;
 	} else if (j->fetching) {
 		result = JWKS_FETCHING;

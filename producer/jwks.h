@@ -13,7 +13,7 @@
 #include "common/err.h"
 #include "producer/fetch.h"
 
-#include <jansson.h>
+#include <openssl/evp.h>
 #include <stdint.h>
 
 #define JWKS_COOLDOWN_MS 60000
@@ -43,9 +43,9 @@ enum jwks_result {
 	JWKS_UNAVAILABLE /* not known, and the set could not be read lately */
 };
 
-/* The RSA key of at least 2048 bits that is named kid; json_decref() it. Never waits for the
+/* The RSA key of at least 2048 bits that is named kid; EVP_PKEY_free() it. Never waits for the
  * network. */
-enum jwks_result jwks_find(struct jwks *j, const char *kid, json_t **ret_jwk);
+enum jwks_result jwks_find(struct jwks *j, const char *kid, EVP_PKEY **ret_key);
 
 /* max-age of a Cache-Control header (RFC 9111) in ms; no-store and no-cache are 0; otherwise:
  * fallback. header may be NULL. */

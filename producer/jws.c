@@ -3,8 +3,7 @@
 #include "common/memory.h"
 #include "producer/json.h"
 
-#include <jose/jws.h>
-#include <jose/openssl.h>
+#include <openssl/ecdsa.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,14 +77,16 @@ static const char *read_header(struct jws *jws)
 	return why;
 }
 
-/* The signature is decoded only to be measured: libjose takes the text. */
-static bool signature_fits(const struct jws_parts *parts)
+static bool read_signature(struct jws *jws)
 {
+	const struct jws_parts *parts = &jws->parts;
 	size_t len = 0;
 	unsigned char *signature =
 	    base64_decode(parts->signature, parts->signature_len, BASE64_URL, &len);
-	bool fits = signature && len == JWS_ES256_SIGNATURE;
+	bool fits = signature && len == sizeof(jws->signature);
 
+	if (fits)
+		memcpy(jws->signature, signature, len);
 	free(signature);
 	return fits;
 }
@@ -99,7 +100,7 @@ struct jws *jws_read(const char *text, size_t len, const char **ret_why)
 		why = "The JWS has not three parts.";
 		goto refused;
 	}
-	if (!signature_fits(&jws->parts)) {
+	if (!read_signature(jws)) {
 		why = "The JWS's signature is not 64 bytes.";
 		goto refused;
 	}
@@ -129,17 +130,54 @@ void jws_free(struct jws *jws)
 	free(jws);
 }
 
-bool jws_verify(const struct jws *jws, EVP_PKEY *key)
+/* SHA-256, and the scheme that is the default of the key's kind. */
+static bool verify_sha256(
+    const struct jws_parts *parts, EVP_PKEY *key, const unsigned char *signature, size_t len)
 {
-	const struct jws_parts *parts = &jws->parts;
-	json_t *jwk = jose_openssl_jwk_from_EVP_PKEY(NULL, key);
-	json_t *flattened = json_pack("{s:s%,s:s%,s:s%}", "protected", parts->header,
-	    parts->header_len, "payload", parts->payload, parts->payload_len, "signature",
-	    parts->signature, parts->signature_len);
-	/* A single key: libjose would try each key of a set, whatever kid says. */
-	bool valid = jwk && flattened && jose_jws_ver(NULL, flattened, NULL, jwk, false);
+	const unsigned char *text = (const unsigned char *)parts->header;
+	size_t text_len = (size_t)(parts->payload + parts->payload_len - parts->header);
+	EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+	bool valid = ctx && EVP_DigestVerifyInit(ctx, NULL, EVP_sha256(), NULL, key) == 1 &&
+		     EVP_DigestVerify(ctx, signature, len, text, text_len) == 1;
 
-	json_decref(flattened);
-	json_decref(jwk);
+	EVP_MD_CTX_free(ctx);
+	return valid;
+}
+
+/* r and s as OpenSSL takes them: a DER sequence of two integers. */
+static int encode_signature(const unsigned char *raw, unsigned char **ret_der)
+{
+	const int half = JWS_ES256_SIGNATURE / 2;
+	ECDSA_SIG *pair = ECDSA_SIG_new();
+	BIGNUM *r = BN_bin2bn(raw, half, NULL), *s = BN_bin2bn(raw + half, half, NULL);
+	int len;
+
+	if (!pair || !r || !s || !ECDSA_SIG_set0(pair, r, s))
+		abort(); /* out of memory */
+	len = i2d_ECDSA_SIG(pair, ret_der);
+	ECDSA_SIG_free(pair);
+	return len;
+}
+
+bool jws_verify_es256(const struct jws *jws, EVP_PKEY *key)
+{
+	unsigned char *der = NULL;
+	int len = encode_signature(jws->signature, &der);
+	bool valid = len > 0 && EVP_PKEY_is_a(key, "EC") &&
+		     verify_sha256(&jws->parts, key, der, (size_t)len);
+
+	OPENSSL_free(der);
+	return valid;
+}
+
+bool jws_verify_rs256(const struct jws_parts *parts, EVP_PKEY *key)
+{
+	size_t len = 0;
+	unsigned char *signature =
+	    base64_decode(parts->signature, parts->signature_len, BASE64_URL, &len);
+	bool valid =
+	    signature && EVP_PKEY_is_a(key, "RSA") && verify_sha256(parts, key, signature, len);
+
+	free(signature);
 	return valid;
 }

@@ -2,8 +2,8 @@
  * jws.h - reading a compact JWS (RFC 7515, section 7.1), and Apple's kind of one.
  *
  * What selects the algorithm or the key is never left to the token or to a library: jws_read()
- * takes exactly ES256 and exactly three certificates, and jws_verify() is given the one key that
- * the chain of certificates led to.
+ * takes exactly ES256 and exactly three certificates, and each jws_verify_…() knows one algorithm
+ * (RFC 7518, section 3.1) and is given the one key that a chain of certificates or a kid led to.
  */
 #ifndef UMAVEZ_JWS_H
 #define UMAVEZ_JWS_H
@@ -41,6 +41,7 @@ struct jws_certificate {
 struct jws {
 	struct jws_parts parts;
 	struct jws_certificate x5c[JWS_CERTIFICATES];
+	unsigned char signature[JWS_ES256_SIGNATURE];
 	unsigned char *payload; /* decoded, NUL-terminated */
 	size_t payload_len;
 };
@@ -54,7 +55,11 @@ struct jws {
 struct jws *jws_read(const char *text, size_t len, const char **ret_why);
 void jws_free(struct jws *jws); /* NULL is fine */
 
-/* Has the holder of this P-256 key signed header and payload? */
-bool jws_verify(const struct jws *jws, EVP_PKEY *key);
+/*
+ * Has the holder of this key signed header and payload?  The key is of P-256 for ES256 (whoever has
+ * checked its certificate knows), and RSA for RS256; one of another kind has signed nothing.
+ */
+bool jws_verify_es256(const struct jws *jws, EVP_PKEY *key);
+bool jws_verify_rs256(const struct jws_parts *parts, EVP_PKEY *key);
 
 #endif

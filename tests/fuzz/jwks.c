@@ -4,7 +4,6 @@
 #include "producer/json.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <jose/openssl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,13 +30,9 @@ static struct jwks *open_set(const uint8_t *data, size_t size)
 	return keys;
 }
 
-static void check_found(const json_t *jwk, const char *kid)
+static void check_found(const EVP_PKEY *key)
 {
-	EVP_PKEY *key = jose_openssl_jwk_to_EVP_PKEY(NULL, jwk);
-
-	FUZZ_CHECK(strcmp(json_get_string(jwk, "kid"), kid) == 0);
 	FUZZ_CHECK(key && EVP_PKEY_is_a(key, "RSA") && EVP_PKEY_get_bits(key) >= 2048);
-	EVP_PKEY_free(key);
 }
 
 /* Each kid of the set, as far as it has one. */
@@ -48,16 +43,16 @@ static size_t find_all(struct jwks *keys, const json_t *set)
 
 	json_array_foreach (json_object_get(set, "keys"), i, jwk) {
 		const char *kid = json_get_string(jwk, "kid");
-		json_t *copy = NULL;
-		enum jwks_result result = kid ? jwks_find(keys, kid, &copy) : JWKS_UNKNOWN;
+		EVP_PKEY *key = NULL;
+		enum jwks_result result = kid ? jwks_find(keys, kid, &key) : JWKS_UNKNOWN;
 
 		FUZZ_CHECK(
 		    result == JWKS_FOUND || result == JWKS_UNKNOWN || result == JWKS_UNAVAILABLE);
 		if (result != JWKS_FOUND)
 			continue;
 		found++;
-		check_found(copy, kid);
-		json_decref(copy);
+		check_found(key);
+		EVP_PKEY_free(key);
 	}
 	return found;
 }

@@ -91,7 +91,7 @@ static void genuine_renewal_info(void)
 	    jws->x5c[1].len, signed_at / 1000, &why);
 	if (!chain)
 		die("%s", why);
-	CHECK(jws_verify(jws, chain->key));
+	CHECK(jws_verify_es256(jws, chain->key));
 	chain_unref(chain);
 	CHECK(!chain_verify(trust, jws->x5c[0].der, jws->x5c[0].len, jws->x5c[1].der,
 	    jws->x5c[1].len, NOW_MS / 1000, &why));

@@ -54,11 +54,11 @@ static void bench_close(struct bench *b)
 
 static enum jwks_result find(struct jwks *keys, const char *kid)
 {
-	json_t *jwk = NULL;
-	enum jwks_result result = jwks_find(keys, kid, &jwk);
+	EVP_PKEY *key = NULL;
+	enum jwks_result result = jwks_find(keys, kid, &key);
 
-	CHECK_INT(jwk != NULL, result == JWKS_FOUND);
-	json_decref(jwk);
+	CHECK_INT(key != NULL, result == JWKS_FOUND);
+	EVP_PKEY_free(key);
 	return result;
 }
 
@@ -167,7 +167,7 @@ static void test_outage(void)
 	CHECK_INT(find(b.keys, "k2"), JWKS_FOUND);
 	serve_key(&b, "", "k3");
 	await_result(b.keys, "k3", JWKS_FOUND);
-	CHECK_INT(find(b.keys, "k2"), JWKS_UNKNOWN);
+	CHECK_INT(settled(b.keys, "k2"), JWKS_UNKNOWN);
 	bench_close(&b);
 }
 
@@ -243,6 +243,8 @@ static void test_usable_keys(void)
 	expect_set(test_jwks("k", weak, NULL), JWKS_UNAVAILABLE);
 	expect_set(test_jwks("k", key, ",\"use\":\"enc\""), JWKS_UNAVAILABLE);
 	expect_set(test_jwks("k", key, ",\"alg\":\"RS512\""), JWKS_UNAVAILABLE);
+	expect_set(test_jwks("k", key, ",\"key_ops\":[\"verify\"]"), JWKS_FOUND);
+	expect_set(test_jwks("k", key, ",\"key_ops\":[\"encrypt\"]"), JWKS_UNAVAILABLE);
 	expect_set(test_jwks("k", key, ",\"kid\":\"k\""), JWKS_UNAVAILABLE);
 	expect_set(strdup("{\"keys\":[{\"kty\":\"oct\",\"k\":\"AAAA\",\"kid\":\"k\"}]}"),
 	    JWKS_UNAVAILABLE);

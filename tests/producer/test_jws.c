@@ -82,7 +82,7 @@ static enum outcome judge(const char *text)
 	enum outcome outcome = UNREADABLE;
 
 	if (jws)
-		outcome = jws_verify(jws, test_ca_leaf_key(ca)) ? GOOD : BAD_SIGNATURE;
+		outcome = jws_verify_es256(jws, test_ca_leaf_key(ca)) ? GOOD : BAD_SIGNATURE;
 	else
 		CHECK(why != NULL);
 	jws_free(jws);
