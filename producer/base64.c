@@ -2,22 +2,50 @@
 
 #include "common/memory.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
-static int digit(char c, enum base64_form form)
+/* What no digit has. */
+#define NO_DIGIT 0xc0
+
+/* The value of every character; made for each text, which is longer than the table nearly always.
+ */
+static void make_digits(enum base64_form form, unsigned char ret_digits[256])
 {
-	if (c >= 'A' && c <= 'Z')
-		return c - 'A';
-	if (c >= 'a' && c <= 'z')
-		return c - 'a' + 26;
-	if (c >= '0' && c <= '9')
-		return c - '0' + 52;
-	if (c == (form == BASE64_URL ? '-' : '+'))
-		return 62;
-	if (c == (form == BASE64_URL ? '_' : '/'))
-		return 63;
-	return -1;
+	static const unsigned char common[] =
+	    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+
+	memset(ret_digits, NO_DIGIT, 256);
+	for (size_t i = 0; i < sizeof(common) - 1; i++)
+		ret_digits[common[i]] = (unsigned char)i;
+	ret_digits[form == BASE64_URL ? '-' : '+'] = 62;
+	ret_digits[form == BASE64_URL ? '_' : '/'] = 63;
+}
+
+/* Four digits are three bytes. */
+static bool decode_group(const unsigned char *digits, const unsigned char *text, unsigned char *out)
+{
+	unsigned a = digits[text[0]], b = digits[text[1]], c = digits[text[2]], d = digits[text[3]];
+
+	out[0] = (unsigned char)(a << 2 | b >> 4);
+	out[1] = (unsigned char)(b << 4 | c >> 2);
+	out[2] = (unsigned char)(c << 6 | d);
+	return ((a | b | c | d) & NO_DIGIT) == 0;
+}
+
+/* Two or three digits at the end are one or two bytes, and bits that must not be set. */
+static bool decode_end(
+    const unsigned char *digits, const unsigned char *text, size_t len, unsigned char *out)
+{
+	unsigned a = digits[text[0]], b = digits[text[1]], c = len == 3 ? digits[text[2]] : 0;
+
+	out[0] = (unsigned char)(a << 2 | b >> 4);
+	out[1] = (unsigned char)(b << 4 | c >> 2);
+	if ((a | b | c) & NO_DIGIT)
+		return false;
+	return len == 3 ? (c & 0x03) == 0 : (b & 0x0f) == 0;
 }
 
 /* Length without the padding; SIZE_MAX if the padding is not as the form wants it. */
@@ -36,34 +64,27 @@ static size_t unpadded(const char *text, size_t len, enum base64_form form)
 
 unsigned char *base64_decode(const char *text, size_t len, enum base64_form form, size_t *ret_len)
 {
-	size_t digits = unpadded(text, len, form), n = 0;
-	unsigned char *out;
-	uint32_t bits = 0;
-	unsigned held = 0;
+	size_t left = unpadded(text, len, form), n = 0;
+	const unsigned char *at = (const unsigned char *)text;
+	unsigned char digits[256], *out;
+	bool fine = true;
 
 	/* A lone digit behind full groups holds 6 bits: no byte. */
-	if (digits == SIZE_MAX || digits % 4 == 1)
+	if (left == SIZE_MAX || left % 4 == 1)
 		return NULL;
-	out = mem_alloc(digits / 4 * 3 + 3);
-	for (size_t i = 0; i < digits; i++) {
-		int d = digit(text[i], form);
-
-		if (d < 0)
-			goto malformed;
-		bits = bits << 6 | (uint32_t)d;
-		held += 6;
-		if (held >= 8) {
-			held -= 8;
-			out[n++] = (unsigned char)(bits >> held);
-			bits &= (1U << held) - 1;
-		}
+	make_digits(form, digits);
+	out = mem_alloc(left / 4 * 3 + 3);
+	for (; left >= 4 && fine; left -= 4, at += 4, n += 3)
+		fine = decode_group(digits, at, out + n);
+	if (fine && left > 0) {
+		fine = decode_end(digits, at, left, out + n);
+		n += left - 1;
 	}
-	if (bits != 0)
-		goto malformed;
+	if (!fine) {
+		free(out);
+		return NULL;
+	}
 	out[n] = '\0';
 	*ret_len = n;
 	return out;
-malformed:
-	free(out);
-	return NULL;
 }
