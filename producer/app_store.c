@@ -73,7 +73,7 @@ int app_store_new(
 	}
 	if (config->app_ids.n == 0)
 		log_warn("without --apple-app-id, Production notifications are refused");
-	s->chains = chain_cache_new(s->trust, CHAINS);
+	s->chains = chain_cache_new(s->trust, CHAINS, config->metrics);
 	if (config->ocsp)
 		s->ocsp = ocsp_new(config->fetcher);
 	*ret_store = s;

@@ -20,6 +20,7 @@
 #include <stdbool.h>
 
 struct fetcher;
+struct metrics;
 
 struct app_store_config {
 	struct option_list bundle_ids; /* its strings are borrowed until app_store_free(), */
@@ -27,6 +28,7 @@ struct app_store_config {
 	struct option_list root_files; /* empty: Apple Root CA - G3 */
 	bool ocsp;
 	struct fetcher *fetcher; /* for ocsp; borrowed, and closed before app_store_free() */
+	struct metrics *metrics; /* borrowed; NULL: nobody counts */
 };
 
 struct app_store;

@@ -1,6 +1,7 @@
 #include "producer/chain_cache.h"
 
 #include "common/memory.h"
+#include "common/metric.h"
 
 #include <openssl/evp.h>
 #include <openssl/sha.h>
@@ -16,18 +17,40 @@ struct slot {
 
 struct chain_cache {
 	const struct trust *trust;
-	pthread_mutex_t lock; /* guards all that follows */
-	uint64_t now, misses;
+	struct metric *found, *verified; /* NULL: nobody counts */
+	pthread_mutex_t lock;            /* guards all that follows */
+	uint64_t now;
 	size_t size;
 	struct slot slots[];
 };
 
-struct chain_cache *chain_cache_new(const struct trust *trust, size_t size)
+static void count_in(struct chain_cache *cache, struct metrics *metrics)
+{
+	static const char *const labels[] = {"outcome", NULL};
+	static const char *const found[] = {"found"}, *const verified[] = {"verified"};
+	struct metric_family *family =
+	    metric_family(metrics, METRIC_COUNTER, "umavez_certificate_chains_total",
+		"Chains of certificates by whether they were known or had to be verified", labels,
+		NULL);
+
+	cache->found = metric_series(family, found);
+	cache->verified = metric_series(family, verified);
+}
+
+static void count(struct metric *outcome)
+{
+	if (outcome)
+		metric_add(outcome, 1);
+}
+
+struct chain_cache *chain_cache_new(const struct trust *trust, size_t size, struct metrics *metrics)
 {
 	struct chain_cache *cache = mem_zalloc(1, sizeof(*cache) + size * sizeof(cache->slots[0]));
 
 	cache->trust = trust;
 	cache->size = size;
+	if (metrics)
+		count_in(cache, metrics);
 	pthread_mutex_init(&cache->lock, NULL);
 	return cache;
 }
@@ -85,8 +108,6 @@ static struct chain *look_up(struct chain_cache *cache, const unsigned char *dig
 	    chain_valid_at(slot->chain, at_s)) {
 		slot->used = ++cache->now;
 		found = chain_ref(slot->chain);
-	} else {
-		cache->misses++;
 	}
 	pthread_mutex_unlock(&cache->lock);
 	return found;
@@ -115,6 +136,7 @@ struct chain *chain_cache_verify(struct chain_cache *cache, const struct jws_cer
 
 	digest_pair(leaf, intermediate, digest);
 	chain = look_up(cache, digest, at_s);
+	count(chain ? cache->found : cache->verified);
 	if (chain)
 		return chain;
 	chain = chain_verify(cache->trust, leaf->der, leaf->len, intermediate->der,
@@ -122,14 +144,4 @@ struct chain *chain_cache_verify(struct chain_cache *cache, const struct jws_cer
 	if (chain)
 		keep(cache, digest, chain);
 	return chain;
-}
-
-uint64_t chain_cache_misses(struct chain_cache *cache)
-{
-	uint64_t misses;
-
-	pthread_mutex_lock(&cache->lock);
-	misses = cache->misses;
-	pthread_mutex_unlock(&cache->lock);
-	return misses;
 }

@@ -42,10 +42,10 @@ static int serve(struct server *server, const struct config *config, struct metr
 	return rc;
 }
 
-static int run(const struct config *config, const struct stores *stores, struct err *err)
+static int run(const struct config *config, const struct stores *stores, struct metrics *metrics,
+    struct err *err)
 {
 	char *instance = config->instance ? mem_strdup(config->instance) : service_instance();
-	struct metrics *metrics = metrics_new();
 	struct retention *retention = NULL;
 	struct server *server = NULL;
 	unsigned unanswered = 0;
@@ -68,7 +68,6 @@ static int run(const struct config *config, const struct stores *stores, struct 
 done:
 	retention_stop(retention);
 	server_close(server);
-	metrics_free(metrics);
 	free(instance);
 	return rc;
 }
@@ -76,22 +75,25 @@ done:
 int main(int argc, char **argv)
 {
 	struct config config = {0};
+	struct metrics *metrics = NULL;
 	struct stores *stores = NULL;
 	struct err err = ERR_INIT;
 	int status;
 
 	if (!service_start("umavez-producer", usage, config_options, &config, argc, argv, &status))
 		return status;
-	if (config_check(&config, &err) < 0 || stores_open(&config, &stores, &err) < 0) {
+	metrics = metrics_new();
+	if (config_check(&config, &err) < 0 || stores_open(&config, metrics, &stores, &err) < 0) {
 		status = service_refuse(&err);
 		goto done;
 	}
 	option_dump(config_options, &config);
-	if (run(&config, stores, &err) < 0)
+	if (run(&config, stores, metrics, &err) < 0)
 		service_fail(&err);
 	status = service_stopped();
 done:
 	stores_close(stores);
+	metrics_free(metrics);
 	option_done(config_options, &config);
 	return status;
 }

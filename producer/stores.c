@@ -18,7 +18,8 @@ struct stores {
 	struct routes routes;
 };
 
-static int open_app_store(struct stores *s, const struct config *config, struct err *err)
+static int open_app_store(
+    struct stores *s, const struct config *config, struct metrics *metrics, struct err *err)
 {
 	const struct app_store_config app_store = {
 	    .bundle_ids = config->apple_bundle_ids,
@@ -26,6 +27,7 @@ static int open_app_store(struct stores *s, const struct config *config, struct 
 	    .root_files = config->apple_root_files,
 	    .ocsp = config->apple_ocsp,
 	    .fetcher = s->fetcher,
+	    .metrics = metrics,
 	};
 
 	if (!config_has_app_store(config))
@@ -67,7 +69,8 @@ static int open_stripe(struct stores *s, const struct config *config, struct err
 	return stripe_new(&stripe, &s->stripe, err);
 }
 
-int stores_open(const struct config *config, struct stores **ret_stores, struct err *err)
+int stores_open(const struct config *config, struct metrics *metrics, struct stores **ret_stores,
+    struct err *err)
 {
 	struct stores *s = mem_zalloc(1, sizeof(*s));
 	int rc = -1;
@@ -75,7 +78,7 @@ int stores_open(const struct config *config, struct stores **ret_stores, struct 
 	routes_init(&s->routes);
 	if (fetch_open(&s->fetcher, err) < 0)
 		goto done;
-	if (open_app_store(s, config, err) < 0 || open_google_play(s, config, err) < 0 ||
+	if (open_app_store(s, config, metrics, err) < 0 || open_google_play(s, config, err) < 0 ||
 	    open_stripe(s, config, err) < 0)
 		goto done;
 	s->routes.at[ROUTE_APP_STORE].handle = s->app_store;

@@ -8,10 +8,12 @@
 #include "producer/route.h"
 
 struct stores;
+struct metrics;
 
-/* config is borrowed until stores_close(). ERR_USAGE: a key, a root or an address is no good. */
-int stores_open(
-    const struct config *config, struct stores **ret_stores, struct err *err) warn_unused;
+/* config and metrics are borrowed until stores_close(). ERR_USAGE: a key, a root or an address is
+ * no good. */
+int stores_open(const struct config *config, struct metrics *metrics, struct stores **ret_stores,
+    struct err *err) warn_unused;
 void stores_close(struct stores *s); /* NULL is fine */
 
 const struct routes *stores_routes(const struct stores *s);
