@@ -1,6 +1,9 @@
 -- Put in front of the scripts that compare stream IDs: two decimal numbers of up to 64 bits, which a
 -- Lua number cannot hold.
 local function less(a, b)
+	if #a == #b and string.find(a, '-', 1, true) == string.find(b, '-', 1, true) then
+		return a < b -- digit by digit
+	end
 	local a_ms, a_seq = string.match(a, '^(%d+)-(%d+)$')
 	local b_ms, b_seq = string.match(b, '^(%d+)-(%d+)$')
 	if a_ms == b_ms then
