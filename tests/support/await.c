@@ -3,16 +3,14 @@
 
 #include <stdio.h>
 
-#define POLL_MS 5
-
 bool await(bool (*condition)(void *), void *ctx, int64_t timeout_ms)
 {
-	int64_t deadline = now_ms() + timeout_ms;
+	int64_t since_ms = now_ms();
 
 	while (!condition(ctx)) {
-		if (now_ms() >= deadline)
+		if (now_ms() - since_ms >= timeout_ms)
 			return false;
-		sleep_ms(POLL_MS);
+		poll_pause(since_ms);
 	}
 	return true;
 }

@@ -142,3 +142,11 @@ void sleep_ms(int64_t ms)
 	while (nanosleep(&wait, &wait) < 0 && errno == EINTR)
 		;
 }
+
+void poll_pause(int64_t since_ms)
+{
+	const int64_t least_ms = 5, most_ms = 20;
+	int64_t part_ms = (now_ms() - since_ms) / 16;
+
+	sleep_ms(part_ms < least_ms ? least_ms : part_ms > most_ms ? most_ms : part_ms);
+}

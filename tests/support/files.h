@@ -30,6 +30,10 @@ void tree_remove(const char *path);
 int64_t now_ms(void);
 void sleep_ms(int64_t ms);
 
+/* Sleep before the next look at what has been awaited since then: longer, the longer it takes,
+ * since a look costs what others could use to bring it about. */
+void poll_pause(int64_t since_ms);
+
 /* Print the message to stderr and exit(1): a test without its set-up is a failed test. */
 void die(const char *fmt, ...) __attribute__((format(printf, 1, 2), noreturn));
 

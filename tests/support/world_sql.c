@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POLL_MS 5
-
 PGconn *world_pg(struct world *w)
 {
 	PGconn *conn = PQconnectdb(world_admin_url(w));
@@ -126,7 +124,7 @@ static void report_unmet(
 
 bool world_await_int(struct world *w, int64_t want, int64_t timeout_ms, const char *fmt, ...)
 {
-	int64_t deadline = now_ms() + timeout_ms, got = 0;
+	int64_t since_ms = now_ms(), got = 0;
 	PGresult *res;
 	va_list args;
 	bool known;
@@ -139,9 +137,9 @@ bool world_await_int(struct world *w, int64_t want, int64_t timeout_ms, const ch
 		PQclear(res);
 		if (known && got == want)
 			return true;
-		if (now_ms() >= deadline)
+		if (now_ms() - since_ms >= timeout_ms)
 			break;
-		sleep_ms(POLL_MS);
+		poll_pause(since_ms);
 	}
 	report_unmet(w, want, timeout_ms, known, got, fmt);
 	return false;
