@@ -42,7 +42,8 @@ struct trial {
 	struct rng rng;
 	const char *point;
 	struct proc *victim;
-	char *hits; /* "UMAVEZ_FAILPOINT_LOG=<path>" */
+	uint64_t loads; /* so far: each needs a seed of its own */
+	char *hits;     /* "UMAVEZ_FAILPOINT_LOG=<path>" */
 };
 
 static bool starts_with(const char *text, const char *prefix)
@@ -129,7 +130,7 @@ static void one_round(struct trial *t, int round)
 {
 	int per_second = below(t, 2) == 0 ? 0 : 100;
 	struct load *load = stack_load(
-	    &t->stack, check_seed() + (uint64_t)round, stack_scaled(NOTIFICATIONS), per_second);
+	    &t->stack, check_seed() + t->loads++, stack_scaled(NOTIFICATIONS), per_second);
 	int status;
 
 	restart_armed(t);
@@ -155,25 +156,41 @@ static void check_hit(const struct trial *t)
 }
 
 /* name: one of failpoint_names. */
-static void die_at(const char *const *name)
+static void die_at(struct trial *t, const char *const *name)
 {
-	struct trial t = {.point = *name};
-
-	printf("\n  %s", t.point);
-	rng_seed(&t.rng, check_seed() + (uint64_t)(name - failpoint_names));
-	start(&t, !is_about_trimming(t.point), NULL);
-	t.victim = owner(&t.stack, t.point);
+	printf("\n  %s", t->point);
+	rng_seed(&t->rng, check_seed() + (uint64_t)(name - failpoint_names));
+	t->victim = owner(&t->stack, t->point);
 	for (int i = 0; i < stack_scaled(ROUNDS); i++)
-		one_round(&t, i);
-	check_hit(&t);
-	end(&t);
+		one_round(t, i);
+	check_hit(t);
+}
+
+/* Whether one world's services do for both points: start() looks at nothing else. */
+static bool are_alike(const char *a, const char *b)
+{
+	return is_about_trimming(a) == is_about_trimming(b) &&
+	       is_about_parking(a) == is_about_parking(b);
 }
 
 static void die_in(const char *service)
 {
-	for (const char *const *name = failpoint_names; *name != NULL; name++)
-		if (starts_with(*name, service))
-			die_at(name);
+	struct trial t = {.point = NULL};
+
+	for (const char *const *name = failpoint_names; *name != NULL; name++) {
+		const char *last = t.point;
+
+		if (!starts_with(*name, service))
+			continue;
+		t.point = *name;
+		if (last == NULL || !are_alike(last, *name)) {
+			if (last != NULL)
+				end(&t);
+			start(&t, !is_about_trimming(*name), NULL);
+		}
+		die_at(&t, name);
+	}
+	end(&t);
 }
 
 static void producer(void)
