@@ -315,7 +315,7 @@ static void lease_session_lost(void)
 	p.stack.relay = p.a = relay_of_role(&p, "a");
 	p.b = relay_of_role(&p, "b");
 	CHECK(await_shards(&p, "b", SHARDS / 2));
-	for (int i = 0; i < 10; i++) {
+	for (int i = 0; i < stack_scaled(5); i++) {
 		lock_out(&p, "a", "b");
 		lock_out(&p, "b", "a");
 	}
