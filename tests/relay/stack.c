@@ -220,6 +220,15 @@ bool stack_await_metric(struct proc *relay, const char *series, double at_least,
 	return await(is_reached, &wanted, timeout_ms);
 }
 
+bool stack_await_shard_metric(struct proc *relay, const char *name, double at_least)
+{
+	char *series = text_format("umavez_%s{shard=\"0\"}", name);
+	bool reached = stack_await_metric(relay, series, at_least, WAIT_MS);
+
+	free(series);
+	return reached;
+}
+
 char *stack_readyz(struct proc *relay, int *ret_status)
 {
 	char *url = text_format("%s/readyz", proc_admin_url(relay)), *body;

@@ -47,6 +47,7 @@ double stack_metric(struct proc *relay, const char *series);
 double stack_shard_metric(struct proc *relay, const char *name); /* umavez_<name>, shard 0 */
 bool stack_await_metric(
     struct proc *relay, const char *series, double at_least, int64_t timeout_ms);
+bool stack_await_shard_metric(struct proc *relay, const char *name, double at_least);
 
 /* The body of GET /readyz; malloc'd. */
 char *stack_readyz(struct proc *relay, int *ret_status);

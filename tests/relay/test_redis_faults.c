@@ -1,4 +1,4 @@
-/* What Redis, and others who write to it, may do to a stream: it is complete again afterwards. */
+/* What Redis may do to a stream: it is complete again afterwards. */
 #include "relay/db.h"
 #include "relay/find.h"
 #include "relay/script.h"
@@ -9,7 +9,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,24 +24,6 @@ static int64_t missing_ids(struct world *w)
 	witness_streams(w);
 	return world_int(w, "SELECT count(*) FROM remembered LEFT JOIN witness.entry AS e "
 			    "USING (tick, id) WHERE e.id IS NULL");
-}
-
-static double metric(struct proc *relay, const char *name)
-{
-	char *series = text_format("umavez_%s{shard=\"0\"}", name);
-	double value = stack_metric(relay, series);
-
-	free(series);
-	return value;
-}
-
-static void await_metric(struct proc *relay, const char *name, double at_least)
-{
-	char *series = text_format("umavez_%s{shard=\"0\"}", name);
-	bool reached = stack_await_metric(relay, series, at_least, WAIT_MS);
-
-	free(series);
-	CHECK(reached);
 }
 
 static void flushed(void)
@@ -63,7 +44,7 @@ static void flushed(void)
 	stack_emit(w, "c", 100);
 	stack_check(w, 0);
 	CHECK_INT(missing_ids(w), 0);
-	CHECK(metric(relay, "rewinds_total") >= 2);
+	CHECK(stack_shard_metric(relay, "rewinds_total") >= 2);
 	world_close(w);
 }
 
@@ -150,150 +131,14 @@ static void older_copy_restored(void)
 	stack_emit(w, "c", 10);
 	stack_check(w, 0);
 	CHECK_INT(missing_ids(w), 0);
-	CHECK(metric(relay, "rewinds_total") >= 1);
+	CHECK(stack_shard_metric(relay, "rewinds_total") >= 1);
 	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE from_tick IS NOT NULL"), 0);
-	world_close(w);
-}
-
-static void foreign_at_rest(void)
-{
-	struct world *w = stack_open(1);
-	struct proc *relay = stack_relay(w, NULL, NULL);
-	char *id;
-
-	stack_emit(w, "a", 20);
-	stack_check(w, 0);
-	id = stack_redis_text(w, "XADD " STREAM " * who knows");
-	await_metric(relay, "foreign_entries_total", 1);
-	stack_emit(w, "b", 20);
-	stack_check(w, INVARIANTS_FOREIGN);
-	CHECK_INT(metric(relay, "repairs_total"), 0);
-	CHECK_INT(stack_redis_int(w, "XLEN umavez:aside:{0}"), 1);
-
-	redisContext *redis = world_redis(w);
-	redisReply *aside = redisCommand(redis, "XRANGE umavez:aside:{0} - +");
-	CHECK_STR(aside->element[0]->element[1]->element[0]->str, "stream_id");
-	CHECK_STR(aside->element[0]->element[1]->element[1]->str, id);
-	CHECK_STR(aside->element[0]->element[1]->element[3]->str, "knows");
-	freeReplyObject(aside);
-	redisFree(redis);
-	free(id);
-	world_close(w);
-}
-
-/*
- * The stream with entries in it that are not ours: every row is there once, at its own position, in
- * the order of its subject.
- */
-static void check_among_others(struct world *w)
-{
-	CHECK(stack_await_published(w, WAIT_MS));
-	world_sql(w, "CREATE VIEW ours AS "
-		     "SELECT e.place, o.* FROM witness.entry AS e "
-		     "JOIN intake.outbox AS o USING (id, source, message_id) "
-		     "WHERE intake.in_tick(0::smallint, e.tick, o.id, o.xid)");
-	CHECK_INT(world_int(w, "SELECT count(*) FROM ours"),
-	    world_int(w, "SELECT count(*) FROM intake.outbox"));
-	CHECK_INT(world_int(w, "SELECT count(DISTINCT id) FROM ours"),
-	    world_int(w, "SELECT count(*) FROM intake.outbox"));
-	CHECK_INT(
-	    world_int(w, "SELECT count(*) FROM (SELECT id, lag(id) OVER (PARTITION BY subject "
-			 "ORDER BY place) AS last FROM ours) AS o WHERE last > id"),
-	    0);
-}
-
-/* While rows come in. */
-static void foreign_at_any_moment(void)
-{
-	struct world *w = stack_open(1);
-	struct proc *relay =
-	    stack_relay(w, (const char *const[]){"--append-batch", "3", NULL}, NULL);
-
-	for (int i = 0; i < 40; i++) {
-		char prefix[16];
-
-		snprintf(prefix, sizeof(prefix), "m%d-", i);
-		world_sql(w,
-		    "SELECT intake.emit('app', '%s' || g, 't', 'app/' || g %% 7, '{}') "
-		    "FROM generate_series(1, 20) AS g",
-		    prefix);
-		world_sql(w, "NOTIFY umavez_outbox");
-		stack_redis(w, "XADD " STREAM " * who knows");
-	}
-	check_among_others(w);
-	await_metric(relay, "foreign_entries_total", 40);
-	CHECK_INT(stack_redis_int(w, "XLEN umavez:aside:{0}"), 40);
 	world_close(w);
 }
 
 static bool has_some(void *ctx)
 {
-	return stack_redis_int(ctx, "XLEN " STREAM) > 0;
-}
-
-static bool has_entries(void *ctx)
-{
-	return stack_redis_int(ctx, "XLEN " STREAM) == 3;
-}
-
-static void foreign_in_the_middle_of_a_tick(void)
-{
-	struct world *w = stack_open(1);
-	struct proc *relay;
-
-	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
-		     "FROM generate_series(1, 20) AS g");
-	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
-	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
-	CHECK(await(has_entries, w, WAIT_MS));
-	stack_redis(w, "XADD " STREAM " * who knows");
-	proc_set_env(relay, NULL);
-	proc_restart(relay);
-	stack_check(w, INVARIANTS_FOREIGN);
-	await_metric(relay, "repairs_total", 1);
-	CHECK_INT(stack_redis_int(w, "XLEN " STREAM), 21);
-	world_close(w);
-}
-
-/* The very ID that a row was going to get, with other content. */
-static void foreign_takes_an_id(void)
-{
-	struct world *w = stack_open(1);
-	struct proc *relay;
-	int64_t tick;
-
-	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
-		     "FROM generate_series(1, 20) AS g");
-	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
-	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
-	CHECK(await(has_entries, w, WAIT_MS));
-	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
-	stack_redis(w, "XADD " STREAM " %lld-5 id m5 source elsewhere", (long long)tick);
-	proc_set_env(relay, NULL);
-	proc_restart(relay);
-	check_among_others(w);
-	world_close(w);
-}
-
-/* A row of ours, under a position that no tick gives it. */
-static void copy_under_another_id(void)
-{
-	struct world *w = stack_open(1);
-	struct proc *relay;
-	int64_t tick;
-
-	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
-		     "FROM generate_series(1, 20) AS g");
-	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
-	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
-	CHECK(await(has_entries, w, WAIT_MS));
-	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
-	stack_redis(w, "XADD " STREAM " %lld-20 id m20 source app", (long long)tick + 1);
-	proc_set_env(relay, NULL);
-	proc_restart(relay);
-	check_among_others(w);
-	CHECK(metric(relay, "foreign_entries_total") >= 1);
-	world_close(w);
+	return stack_length(ctx) > 0;
 }
 
 /* The append itself finds out, long before the next poll. */
@@ -310,29 +155,6 @@ static void lost_between_polls(void)
 		CHECK(stack_await_published(w, 5000));
 		stack_redis(w, "DEL " STREAM);
 	}
-	world_close(w);
-}
-
-/* The database was set back to an earlier moment: newer entries stand in the stream. */
-static void phantoms(void)
-{
-	struct world *w = stack_open(1);
-	struct proc *relay = stack_relay(w, NULL, NULL);
-
-	stack_emit(w, "a", 20);
-	stack_check(w, 0);
-	stack_emit(w, "lost", 10);
-	stack_check(w, 0);
-	proc_kill(relay, SIGKILL);
-	proc_wait(relay, WAIT_MS);
-	world_sql(w, "DELETE FROM intake.tick WHERE tick >= (SELECT min(e.tick) "
-		     "FROM witness.entry AS e WHERE message_id LIKE 'lost%%')");
-	world_sql(w, "DELETE FROM intake.outbox WHERE message_id LIKE 'lost%%'");
-	world_sql(w, "ALTER TABLE intake.outbox ALTER id RESTART 21");
-	stack_emit(w, "new", 30);
-	proc_restart(relay);
-	check_among_others(w);
-	await_metric(relay, "foreign_entries_total", 10);
 	world_close(w);
 }
 
@@ -391,7 +213,7 @@ static void await_paused(struct proc *relay, const char *why)
 	char *body;
 	int status;
 
-	await_metric(relay, "paused", 1);
+	CHECK(stack_await_shard_metric(relay, "paused", 1));
 	CHECK(proc_await_log(relay, why, WAIT_MS));
 	body = stack_readyz(relay, &status);
 	CHECK_INT(status, 503);
@@ -412,7 +234,7 @@ static void another_type(void)
 	stack_redis(w, "DEL " STREAM);
 	stack_check(w, 0);
 	CHECK(proc_await_ready(relay, WAIT_MS));
-	CHECK_INT(metric(relay, "paused"), 0);
+	CHECK_INT(stack_shard_metric(relay, "paused"), 0);
 	world_close(w);
 }
 
@@ -432,20 +254,6 @@ static void far_in_the_future(void)
 	world_close(w);
 }
 
-static int64_t read_group(struct world *w, const char *group)
-{
-	redisContext *redis = world_redis(w);
-	redisReply *reply =
-	    redisCommand(redis, "XREADGROUP GROUP %s me COUNT 10000 STREAMS " STREAM " >", group);
-	int64_t n = 0;
-
-	if (reply && reply->type == REDIS_REPLY_ARRAY)
-		n = (int64_t)reply->element[0]->element[1]->elements;
-	freeReplyObject(reply);
-	redisFree(redis);
-	return n;
-}
-
 /* Its position survived somewhere else; what comes again must be delivered to it. */
 static void group_beyond_the_end(void)
 {
@@ -463,7 +271,7 @@ static void group_beyond_the_end(void)
 	stack_redis(w, "XGROUP CREATE " STREAM " g %s MKSTREAM", last);
 	proc_restart(relay);
 	stack_check(w, 0);
-	CHECK_INT(read_group(w, "g"), 20);
+	CHECK_INT(stack_read_group(w, "g", 10000, 0), 20);
 	free(last);
 	world_close(w);
 }
@@ -539,13 +347,7 @@ int main(int argc, char **argv)
 	    {"FLUSHALL while the stream is looked at", flushed_while_looked_at},
 	    {"Redis comes back empty", restarted_empty},
 	    {"Redis comes back with an older copy", older_copy_restored},
-	    {"a foreign entry, at rest", foreign_at_rest},
-	    {"foreign entries at any moment", foreign_at_any_moment},
-	    {"a foreign entry in the middle of a tick", foreign_in_the_middle_of_a_tick},
-	    {"a foreign entry under an ID of ours", foreign_takes_an_id},
-	    {"a row of ours under an ID that is not its own", copy_under_another_id},
 	    {"lost between two polls", lost_between_polls},
-	    {"entries of commits that the database has lost", phantoms},
 	    {"B50 out of memory, and raised", out_of_memory},
 	    {"B50 a replica for a while", replica_and_back},
 	    {"only a master is believed", only_a_master_is_believed},
