@@ -24,13 +24,29 @@ static char *other_database(const char *url)
 	return text_format("%.*s/" NAME "%s", (int)(slash - url), url, options);
 }
 
+struct connecting {
+	const char *url;
+	PGconn *conn;
+};
+
+static bool is_connected(void *ctx)
+{
+	struct connecting *c = ctx;
+
+	PQfinish(c->conn);
+	c->conn = PQconnectdb(c->url);
+	return PQstatus(c->conn) == CONNECTION_OK;
+}
+
+/* Of two hosts the standby is asked first, perhaps before it knows that the database is there
+ * again: libpq then does not ask the other one. */
 static PGconn *connect(const struct effects_db *d)
 {
-	PGconn *conn = PQconnectdb(d->admin_url);
+	struct connecting c = {d->admin_url, NULL};
 
-	if (PQstatus(conn) != CONNECTION_OK)
-		die("cannot connect: %s", PQerrorMessage(conn));
-	return conn;
+	if (!await(is_connected, &c, 30000))
+		die("cannot connect: %s", PQerrorMessage(c.conn));
+	return c.conn;
 }
 
 static PGresult *run(PGconn *conn, const char *sql)
