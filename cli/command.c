@@ -1,5 +1,7 @@
 #include "cli/command.h"
 
+#include "common/memory.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,28 +30,45 @@ int command_fail(const char *name, const struct err *err)
 	return err_exit_status(err);
 }
 
-bool command_start(const char *usage, const struct option *table, void *config, int argc,
-    char **argv, struct option_words *words, int *ret_status)
+int command_not_done(struct err *err)
+{
+	return err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+}
+
+static int run(
+    const struct command_body *body, void *config, int argc, char **argv, struct err *err)
 {
 	enum option_action action;
-	struct err err = ERR_INIT;
+	struct option_words words;
 	char program[64];
 
-	if (option_parse(table, config, argc, argv, words, &action, &err) < 0) {
-		*ret_status = command_fail(argv[0], &err);
-		return false;
-	}
+	if (option_parse(body->options, config, argc, argv, body->run_words ? &words : NULL,
+		&action, err) < 0)
+		return -1;
 	switch (action) {
 	case OPTION_RUN:
-		return true;
+		return body->run_words ? body->run_words(config, &words, err)
+				       : body->run(config, err);
 	case OPTION_HELP:
 		snprintf(program, sizeof(program), "umavez %s", argv[0]);
-		option_help(program, usage, table);
+		option_help(program, body->usage, body->options);
 		break;
 	case OPTION_VERSION:
 		puts("umavez " UMAVEZ_VERSION);
 		break;
 	}
-	*ret_status = EXIT_SUCCESS;
-	return false;
+	return 0;
+}
+
+int command_run(const struct command_body *body, int argc, char **argv)
+{
+	void *config = mem_zalloc(1, body->size);
+	struct err err = ERR_INIT;
+	int status = EXIT_SUCCESS;
+
+	if (run(body, config, argc, argv, &err) < 0)
+		status = command_fail(argv[0], &err);
+	option_done(body->options, config);
+	free(config);
+	return status;
 }

@@ -10,7 +10,7 @@
 #include "common/err.h"
 #include "common/option.h"
 
-#include <stdbool.h>
+#include <stddef.h>
 
 struct command {
 	const char *name;    /* NULL ends the list */
@@ -33,14 +33,23 @@ int command_status(int argc, char **argv);
 int command_stream(int argc, char **argv);
 int command_trace(int argc, char **argv);
 
-/*
- * Options, --help and --version.  True when the command should run: then option_done() what config
- * holds.  Otherwise *ret_status is what it should exit with, and everything has been said.
- */
-bool command_start(const char *usage, const struct option *table, void *config, int argc,
-    char **argv, struct option_words *words, int *ret_status);
+/* What a command is made of; it runs with what its options have filled in. */
+struct command_body {
+	const char *usage;
+	const struct option *options;
+	size_t size; /* of config, which is zeroed first */
+	int (*run)(void *config, struct err *err);
+	/* Instead of run: it takes words besides options. */
+	int (*run_words)(void *config, const struct option_words *words, struct err *err);
+};
+
+/* Options, --help and --version, or the command; says what went wrong. Its exit status. */
+int command_run(const struct command_body *body, int argc, char **argv);
 
 /* Say what went wrong; the exit status of its kind. */
 int command_fail(const char *name, const struct err *err);
+
+/* ERR_USAGE: without --yes it was only said what would be done. Always -1. */
+int command_not_done(struct err *err);
 
 #endif

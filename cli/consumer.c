@@ -178,16 +178,16 @@ static int forget(const struct consumer_command *command, const struct sources *
 	if (command->yes && forget_all(sources, name, &groups, err) < 0)
 		goto done;
 	tell(command, sources, found, &groups);
-	rc = command->yes ? 0 : err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+	rc = command->yes ? 0 : command_not_done(err);
 done:
 	groups_done(&groups);
 	PQclear(found);
 	return rc;
 }
 
-static int run(
-    const struct consumer_command *command, const struct option_words *words, struct err *err)
+static int run(void *config, const struct option_words *words, struct err *err)
 {
+	const struct consumer_command *command = config;
 	bool is_list = words->n == 1 && strcmp(words->words[0], "list") == 0;
 	bool is_forget = words->n == 2 && strcmp(words->words[0], "forget") == 0;
 	struct sources sources = {0};
@@ -205,14 +205,8 @@ static int run(
 
 int command_consumer(int argc, char **argv)
 {
-	struct consumer_command command = {0};
-	struct option_words words;
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct consumer_command), .run_words = run};
 
-	if (!command_start(usage, options, &command, argc, argv, &words, &status))
-		return status;
-	status = run(&command, &words, &err) < 0 ? command_fail("consumer", &err) : EXIT_SUCCESS;
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -250,7 +250,7 @@ static int discard(struct letter_command *c, struct err *err)
 		goto done;
 	tell_loss(found.letters, c->yes);
 	if (!c->yes) {
-		err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+		command_not_done(err);
 		goto done;
 	}
 	if (dead_letter_mark(c->effects, found.letters, "discard", c->reason, err) < 0)
@@ -280,8 +280,9 @@ static const struct verb *find_verb(const struct option_words *words, struct err
 	return NULL;
 }
 
-static int run(struct letter_command *c, const struct option_words *words, struct err *err)
+static int run(void *config, const struct option_words *words, struct err *err)
 {
+	struct letter_command *c = config;
 	const char *url = c->effects_database_url ? c->effects_database_url : c->database_url;
 	const struct verb *verb = find_verb(words, err);
 	int rc = -1;
@@ -300,14 +301,8 @@ static int run(struct letter_command *c, const struct option_words *words, struc
 
 int command_dead_letter(int argc, char **argv)
 {
-	struct letter_command command = {.id = NULL};
-	struct option_words words;
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct letter_command), .run_words = run};
 
-	if (!command_start(usage, options, &command, argc, argv, &words, &status))
-		return status;
-	status = run(&command, &words, &err) < 0 ? command_fail("dead-letter", &err) : EXIT_SUCCESS;
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

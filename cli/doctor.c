@@ -44,8 +44,9 @@ static void examine(const struct sources_options *o, struct doctor *d)
 	PQfinish(effects);
 }
 
-static int run(const struct doctor_command *command, struct err *err)
+static int run(void *config, struct err *err)
 {
+	const struct doctor_command *command = config;
 	struct doctor d = {0};
 	struct printer printer;
 	size_t failed;
@@ -65,13 +66,8 @@ static int run(const struct doctor_command *command, struct err *err)
 
 int command_doctor(int argc, char **argv)
 {
-	struct doctor_command command = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct doctor_command), .run = run};
 
-	if (!command_start(usage, options, &command, argc, argv, NULL, &status))
-		return status;
-	status = run(&command, &err) < 0 ? command_fail("doctor", &err) : EXIT_SUCCESS;
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -25,8 +25,8 @@ static const struct option options[] = {
 	"drop: also destroy the group in Redis", 0, 0, 0, NULL, NULL},
     {"yes", OPT_BOOL, offsetof(struct group_command, yes), "off",
 	"drop: do it; else only say what would be done", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct group_command, json), "off",
-	"list: one object, for programs", 0, 0, 0, NULL, NULL},
+    {"json", OPT_BOOL, offsetof(struct group_command, json), "off", "One object, for programs", 0,
+	0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
@@ -105,16 +105,22 @@ static int drop(
 	warn_of_streams(command, sources, &groups);
 	if (command->yes && groups_drop(sources, &groups, command->destroy, err) < 0)
 		goto done;
-	groups_tell_drop(stdout, sources->name_space, &groups, command->destroy, command->yes);
-	rc = command->yes ? 0 : err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
+	if (command->json)
+		print_json(stdout, json_pack("{s:o, s:b, s:b, s:o}", "group", print_json_text(name),
+				       "done", (int)command->yes, "destroy", (int)command->destroy,
+				       "groups", groups_json(&groups)));
+	else
+		groups_tell_drop(
+		    stdout, sources->name_space, &groups, command->destroy, command->yes);
+	rc = command->yes ? 0 : command_not_done(err);
 done:
 	groups_done(&groups);
 	return rc;
 }
 
-static int run(
-    const struct group_command *command, const struct option_words *words, struct err *err)
+static int run(void *config, const struct option_words *words, struct err *err)
 {
+	const struct group_command *command = config;
 	bool is_list = words->n == 1 && strcmp(words->words[0], "list") == 0;
 	bool is_drop = words->n == 2 && strcmp(words->words[0], "drop") == 0;
 	struct sources sources = {.redis_err = ERR_INIT, .name_space = command->sources.name_space};
@@ -135,14 +141,8 @@ done:
 
 int command_group(int argc, char **argv)
 {
-	struct group_command command = {0};
-	struct option_words words;
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct group_command), .run_words = run};
 
-	if (!command_start(usage, options, &command, argc, argv, &words, &status))
-		return status;
-	status = run(&command, &words, &err) < 0 ? command_fail("group", &err) : EXIT_SUCCESS;
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -114,8 +114,9 @@ done:
 	return rc;
 }
 
-static int run(struct migrate *m, struct err *err)
+static int run(void *config, struct err *err)
 {
+	struct migrate *m = config;
 	bool intake = m->only != ONLY_EFFECTS, effects = m->only != ONLY_INTAKE;
 	int shards = (int)m->shards;
 
@@ -136,13 +137,8 @@ static int run(struct migrate *m, struct err *err)
 
 int command_migrate(int argc, char **argv)
 {
-	struct migrate m = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct migrate), .run = run};
 
-	if (!command_start(usage, options, &m, argc, argv, NULL, &status))
-		return status;
-	status = run(&m, &err) < 0 ? command_fail("migrate", &err) : EXIT_SUCCESS;
-	option_done(options, &m);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -3,8 +3,10 @@
  * written in.
  */
 #include "cli/command.h"
+#include "cli/print.h"
 #include "cli/sources.h"
 #include "cli_text.h"
+#include "common/memory.h"
 #include "common/pg.h"
 
 #include <inttypes.h>
@@ -13,13 +15,15 @@
 
 struct rebase {
 	char *database_url;
-	bool yes;
+	bool yes, json;
 };
 
 static const struct option options[] = {
     SOURCES_INTAKE_OPTION(offsetof(struct rebase, database_url)),
     {"yes", OPT_BOOL, offsetof(struct rebase, yes), "off",
 	"Do it; else only say what would be done", 0, 0, 0, NULL, NULL},
+    {"json", OPT_BOOL, offsetof(struct rebase, json), "off", "One object, for programs", 0, 0, 0,
+	NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
@@ -35,8 +39,24 @@ static const char usage[] =
     "schema.\n\n"
     "Be sure that the old cluster takes no more notifications: they would not come along.";
 
-/* *ret_needed false: it is the same cluster as ever. */
-static int look(PGconn *conn, bool *ret_needed, struct err *err)
+/* What was found and done, for --json and for people. */
+struct findings {
+	bool needed; /* false: it is the same cluster as ever */
+	bool rebased;
+	char *expected, *actual; /* which cluster */
+	char *highest, *lowest;  /* transaction ids: stored, and to come */
+	int64_t offset_was, offset_is;
+};
+
+static void findings_done(struct findings *f)
+{
+	free(f->expected);
+	free(f->actual);
+	free(f->highest);
+	free(f->lowest);
+}
+
+static int look(PGconn *conn, struct findings *f, struct err *err)
 {
 	PGresult *res = NULL;
 	int rc = -1;
@@ -47,17 +67,13 @@ static int look(PGconn *conn, bool *ret_needed, struct err *err)
 		err_set(err, ERR_MISMATCH, "intake.setting is empty: run umavez migrate");
 		goto done;
 	}
-	*ret_needed = !pg_bool(res, 0, "same");
-	if (!*ret_needed) {
-		printf("this is cluster %s, which the outbox was written in: nothing to do\n",
-		    pg_text(res, 0, "actual"));
-		rc = 0;
-		goto done;
-	}
-	printf("the outbox was written in cluster %s, this is %s\n", pg_text(res, 0, "expected"),
-	    pg_text(res, 0, "actual"));
-	if (pg_text(res, 0, "busy")) {
-		err_set(err, ERR_FATAL, "stop these first: %s", pg_text(res, 0, "busy"));
+	f->needed = !pg_bool(res, 0, "same");
+	f->expected = mem_strdup(pg_text(res, 0, "expected"));
+	f->actual = mem_strdup(pg_text(res, 0, "actual"));
+	if (f->needed && pg_text(res, 0, "busy")) {
+		err_set(err, ERR_FATAL,
+		    "the outbox was written in cluster %s, this is %s: stop these first: %s",
+		    f->expected, f->actual, pg_text(res, 0, "busy"));
 		goto done;
 	}
 	rc = 0;
@@ -66,23 +82,8 @@ done:
 	return rc;
 }
 
-static void say(const PGresult *res, bool yes)
-{
-	int64_t was = pg_int(res, 0, "offset_was"), is = pg_int(res, 0, "offset_is");
-
-	printf("the highest transaction id stored is %s; this cluster goes on at %s\n",
-	    pg_text(res, 0, "highest"), pg_text(res, 0, "lowest"));
-	if (is == was)
-		printf("the cluster %s adopted as it is (xid_offset stays %" PRId64 ")\n",
-		    yes ? "is" : "would be", was);
-	else
-		printf("the cluster %s adopted with an xid_offset of %" PRId64
-		       " instead of %" PRId64 "\n",
-		    yes ? "is" : "would be", is, was);
-}
-
 /* Without --yes it is done all the same, and rolled back: so what is said is what would happen. */
-static int rebase(PGconn *conn, bool yes, struct err *err)
+static int rebase(PGconn *conn, bool yes, struct findings *f, struct err *err)
 {
 	PGresult *res = NULL;
 	int rc = -1;
@@ -92,41 +93,77 @@ static int rebase(PGconn *conn, bool yes, struct err *err)
 	    pg_exec(conn, "BEGIN", err) < 0 ||
 	    pg_run(conn, "SELECT * FROM intake.rebase()", 0, NULL, &res, err) < 0)
 		goto done;
-	say(res, yes);
-	if (!yes) {
-		err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
-		goto done;
-	}
-	rc = pg_commit(conn, err);
+	f->rebased = yes;
+	f->highest = mem_strdup(pg_text(res, 0, "highest"));
+	f->lowest = mem_strdup(pg_text(res, 0, "lowest"));
+	f->offset_was = pg_int(res, 0, "offset_was");
+	f->offset_is = pg_int(res, 0, "offset_is");
+	rc = yes ? pg_commit(conn, err) : pg_exec(conn, "ROLLBACK", err);
 done:
 	PQclear(res);
 	return rc;
 }
 
-static int run(const struct rebase *r, struct err *err)
+static void tell_json(const struct findings *f)
 {
+	json_t *json = json_pack("{s:s, s:s, s:b, s:b}", "expected_cluster", f->expected,
+	    "actual_cluster", f->actual, "needed", (int)f->needed, "done", (int)f->rebased);
+
+	if (f->needed)
+		json_object_update_new(
+		    json, json_pack("{s:s, s:s, s:I, s:I}", "highest_xid_stored", f->highest,
+			      "next_xid", f->lowest, "xid_offset_was", (json_int_t)f->offset_was,
+			      "xid_offset", (json_int_t)f->offset_is));
+	print_json(stdout, json);
+}
+
+static void tell(const struct findings *f)
+{
+	const char *is = f->rebased ? "is" : "would be";
+
+	if (!f->needed) {
+		printf("this is cluster %s, which the outbox was written in: nothing to do\n",
+		    f->actual);
+		return;
+	}
+	printf("the outbox was written in cluster %s, this is %s\n", f->expected, f->actual);
+	printf("the highest transaction id stored is %s; this cluster goes on at %s\n", f->highest,
+	    f->lowest);
+	if (f->offset_is == f->offset_was)
+		printf("the cluster %s adopted as it is (xid_offset stays %" PRId64 ")\n", is,
+		    f->offset_was);
+	else
+		printf("the cluster %s adopted with an xid_offset of %" PRId64
+		       " instead of %" PRId64 "\n",
+		    is, f->offset_is, f->offset_was);
+}
+
+static int run(void *config, struct err *err)
+{
+	const struct rebase *r = config;
+	struct findings f = {0};
 	PGconn *conn = NULL;
-	bool needed;
 	int rc = -1;
 
 	if (sources_open_schema(r->database_url, "rebase", "intake", &conn, err) < 0 ||
-	    look(conn, &needed, err) < 0)
+	    look(conn, &f, err) < 0)
 		goto done;
-	rc = needed ? rebase(conn, r->yes, err) : 0;
+	if (f.needed && rebase(conn, r->yes, &f, err) < 0)
+		goto done;
+	if (r->json)
+		tell_json(&f);
+	else
+		tell(&f);
+	rc = f.needed && !r->yes ? command_not_done(err) : 0;
 done:
+	findings_done(&f);
 	PQfinish(conn);
 	return rc;
 }
 
 int command_rebase(int argc, char **argv)
 {
-	struct rebase r = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {usage, options, sizeof(struct rebase), .run = run};
 
-	if (!command_start(usage, options, &r, argc, argv, NULL, &status))
-		return status;
-	status = run(&r, &err) < 0 ? command_fail("rebase", &err) : EXIT_SUCCESS;
-	option_done(options, &r);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -56,8 +56,9 @@ static int verdict(const struct reconciliation *r, struct err *err)
 	    lost, gaps, r->doubled);
 }
 
-static int run(const struct reconcile_command *command, struct err *err)
+static int run(void *config, struct err *err)
 {
+	const struct reconcile_command *command = config;
 	const struct reconcile_options what = {
 	    command->consumer, command->older_than, command->list, command->forget_gaps};
 	struct reconciliation r = {0};
@@ -82,13 +83,8 @@ done:
 
 int command_reconcile(int argc, char **argv)
 {
-	struct reconcile_command command = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct reconcile_command), .run = run};
 
-	if (!command_start(usage, options, &command, argc, argv, NULL, &status))
-		return status;
-	status = run(&command, &err) < 0 ? command_fail("reconcile", &err) : EXIT_SUCCESS;
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

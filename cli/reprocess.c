@@ -24,7 +24,7 @@ struct reprocess {
 	char *database_url;
 	char *store, *notification;
 	struct option_list packages;
-	bool all, dry_run;
+	bool all, dry_run, json;
 };
 
 struct tally {
@@ -51,6 +51,8 @@ static const struct option options[] = {
 	NULL},
     {"dry-run", OPT_BOOL, offsetof(struct reprocess, dry_run), "off",
 	"Only say what would be understood", 0, 0, 0, NULL, NULL},
+    {"json", OPT_BOOL, offsetof(struct reprocess, json), "off",
+	"One object a notification, one a line, for programs", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
@@ -106,17 +108,37 @@ static void take_row(const PGresult *res, int row, struct quarantined *ret)
 	*ret = q;
 }
 
-static void say(const struct quarantined *q, const char *what, const char *detail)
-{
-	char *id = print_escape(q->id), *escaped = print_escape(detail);
+enum fate { UNDERSTOOD, WOULD_BE_UNDERSTOOD, NOT_UNDERSTOOD, DUPLICATE, GONE };
 
-	printf("%s/%s: %s%s\n", q->store, id, what, escaped);
-	free(id);
-	free(escaped);
+/* detail: its kind, why it is not understood, or the id that it was received under again. */
+static void tell(
+    const struct reprocess *r, const struct quarantined *q, enum fate fate, const char *detail)
+{
+	static const struct {
+		const char *name, *detail, *text;
+	} fates[] = {
+	    [UNDERSTOOD] = {"understood", "kind", ""},
+	    [WOULD_BE_UNDERSTOOD] = {"would_be_understood", "kind", "would be "},
+	    [NOT_UNDERSTOOD] = {"not_understood", "reason", "not understood: "},
+	    [DUPLICATE] = {"duplicate", "received_as", "stays: it was received again as "},
+	    [GONE] = {"gone", "reason", ""},
+	};
+	struct printer printer;
+
+	if (r->json) {
+		print_json(
+		    stdout, json_pack("{s:s, s:o, s:s, s:o}", "store", q->store, "notification_id",
+				print_json_text(q->id), "outcome", fates[fate].name,
+				fates[fate].detail, print_json_text(detail)));
+		return;
+	}
+	printer_init(&printer, stdout);
+	print_text(&printer, TINT_PLAIN, "%s/%s: %s%s", q->store, q->id, fates[fate].text, detail);
+	putchar('\n');
 }
 
-static int store_again(PGconn *conn, const struct quarantined *q, const struct notification *n,
-    struct tally *tally, struct err *err)
+static int store_again(PGconn *conn, const struct reprocess *r, const struct quarantined *q,
+    const struct notification *n, struct tally *tally, struct err *err)
 {
 	enum reprocess_outcome outcome;
 
@@ -125,14 +147,14 @@ static int store_again(PGconn *conn, const struct quarantined *q, const struct n
 	switch (outcome) {
 	case REPROCESS_DONE:
 		tally->understood++;
-		say(q, "", kind_name(n->kind));
+		tell(r, q, UNDERSTOOD, kind_name(n->kind));
 		break;
 	case REPROCESS_GONE:
-		say(q, "not quarantined any more", "");
+		tell(r, q, GONE, "not quarantined any more");
 		break;
 	case REPROCESS_DUPLICATE:
 		tally->left++;
-		say(q, "stays: it was received again as ", n->notification_id);
+		tell(r, q, DUPLICATE, n->notification_id);
 		break;
 	}
 	return 0;
@@ -147,12 +169,12 @@ static int reprocess_one(PGconn *conn, const struct reprocess *r, const struct q
 
 	if (!n || n->kind == KIND_UNRECOGNIZED) {
 		tally->left++;
-		say(q, "not understood: ", n && n->remark ? n->remark : why ? why : "");
+		tell(r, q, NOT_UNDERSTOOD, n && n->remark ? n->remark : why ? why : "");
 	} else if (r->dry_run) {
 		tally->understood++;
-		say(q, "would be ", kind_name(n->kind));
+		tell(r, q, WOULD_BE_UNDERSTOOD, kind_name(n->kind));
 	} else {
-		rc = store_again(conn, q, n, tally, err);
+		rc = store_again(conn, r, q, n, tally, err);
 	}
 	notification_free(n);
 	return rc;
@@ -200,8 +222,9 @@ static int reprocess_pages(
 	return rc;
 }
 
-static int run(const struct reprocess *r, struct err *err)
+static int run(void *config, struct err *err)
 {
+	const struct reprocess *r = config;
 	struct tally tally = {0};
 	PGconn *conn = NULL;
 	int rc = -1;
@@ -215,8 +238,9 @@ static int run(const struct reprocess *r, struct err *err)
 		err_set(err, ERR_FATAL, "no notification of that id is quarantined");
 		goto done;
 	}
-	printf("%" PRId64 " %s, %" PRId64 " not\n", tally.understood,
-	    r->dry_run ? "would be understood" : "understood", tally.left);
+	if (!r->json)
+		printf("%" PRId64 " %s, %" PRId64 " not\n", tally.understood,
+		    r->dry_run ? "would be understood" : "understood", tally.left);
 	rc = 0;
 done:
 	PQfinish(conn);
@@ -225,13 +249,8 @@ done:
 
 int command_reprocess(int argc, char **argv)
 {
-	struct reprocess r = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct reprocess), .run = run};
 
-	if (!command_start(usage, options, &r, argc, argv, NULL, &status))
-		return status;
-	status = run(&r, &err) < 0 ? command_fail("reprocess", &err) : EXIT_SUCCESS;
-	option_done(options, &r);
-	return status;
+	return command_run(&body, argc, argv);
 }

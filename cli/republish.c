@@ -176,8 +176,9 @@ static void say(const struct republish *r, const struct tally *tally)
 		    tally->written < tally->found ? "; the others are not ticked yet" : "");
 }
 
-static int run(const struct republish *r, struct err *err)
+static int run(void *config, struct err *err)
 {
+	const struct republish *r = config;
 	struct tally tally = {0};
 	PGconn *conn = NULL;
 	int rc = -1;
@@ -203,13 +204,8 @@ done:
 
 int command_republish(int argc, char **argv)
 {
-	struct republish r = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct republish), .run = run};
 
-	if (!command_start(usage, options, &r, argc, argv, NULL, &status))
-		return status;
-	status = run(&r, &err) < 0 ? command_fail("republish", &err) : EXIT_SUCCESS;
-	option_done(options, &r);
-	return status;
+	return command_run(&body, argc, argv);
 }

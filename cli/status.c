@@ -24,8 +24,9 @@ static const char usage[] =
     "Shows for every shard what is not yet ticked, what is not yet published, how long the stream\n"
     "is, how far each consumer has got, and who is at work.  The role umavez_operator may do this.";
 
-static int run(const struct status_command *command, struct err *err)
+static int run(void *config, struct err *err)
 {
+	const struct status_command *command = config;
 	struct sources sources = {0};
 	struct status status = {0};
 	struct printer printer;
@@ -50,13 +51,8 @@ done:
 
 int command_status(int argc, char **argv)
 {
-	struct status_command command = {0};
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct status_command), .run = run};
 
-	if (!command_start(usage, options, &command, argc, argv, NULL, &status))
-		return status;
-	status = run(&command, &err) < 0 ? command_fail("status", &err) : EXIT_SUCCESS;
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -2,10 +2,10 @@
  * stream_reset.c - umavez stream reset SHARD: move a key aside that the relay cannot use.
  */
 #include "cli/command.h"
+#include "cli/group.h"
 #include "cli/print.h"
 #include "cli/sources.h"
 #include "cli/stream.h"
-#include "cli_text.h"
 #include "common/clock.h"
 #include "common/event.h"
 #include "common/memory.h"
@@ -19,7 +19,7 @@
 
 struct stream_command {
 	struct sources_options sources;
-	bool yes;
+	bool yes, json;
 };
 
 static const struct option options[] = {
@@ -28,6 +28,8 @@ static const struct option options[] = {
     SOURCES_REDIS_OPTIONS(offsetof(struct stream_command, sources), "Redis; required"),
     {"yes", OPT_BOOL, offsetof(struct stream_command, yes), "off",
 	"Do it; else only say what would be done", 0, 0, 0, NULL, NULL},
+    {"json", OPT_BOOL, offsetof(struct stream_command, json), "off", "One object, for programs", 0,
+	0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
@@ -42,71 +44,96 @@ static const char usage[] =
     "programs have to be created again.  The Redis user umavez_operator may do this.";
 
 struct reset {
-	struct redis *redis;
+	struct sources sources;
+	unsigned shard;
 	char key[256], aside[256];
 	char *type;
+	struct stream_view view; /* of a stream */
+	struct groups groups;    /* those that are in it go with it */
 };
+
+static int check_shard(const struct reset *r, struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = 0;
+
+	if (pg_run(r->sources.intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
+		return -1;
+	if (PQntuples(res) == 0 || r->shard >= pg_uint(res, 0, "shards"))
+		rc = err_set(err, ERR_USAGE, "there is no shard %u", r->shard);
+	PQclear(res);
+	return rc;
+}
 
 static int look(struct reset *r, struct err *err)
 {
 	redisReply *reply = NULL;
 
-	if (redis_command(r->redis, &reply, err, "TYPE %s", r->key) < 0)
+	if (redis_command(r->sources.redis, &reply, err, "TYPE %s", r->key) < 0)
 		return -1;
 	r->type = mem_strdup(reply->str);
 	freeReplyObject(reply);
 	if (strcmp(r->type, "none") == 0)
 		return err_set(
 		    err, ERR_FATAL, "%s does not exist: nothing is in the relay's way", r->key);
-	return 0;
-}
-
-static int say_groups(struct reset *r, struct err *err)
-{
-	redisReply *reply = NULL;
-
-	if (redis_command(r->redis, &reply, err, "XINFO GROUPS %s", r->key) < 0)
+	if (strcmp(r->type, "stream") != 0)
+		return 0;
+	if (stream_look(r->sources.redis, r->key, &r->view, err) < 0)
 		return -1;
-	for (size_t i = 0; i < reply->elements; i++) {
-		const redisReply *name = redis_field(reply->element[i], "name");
-		const redisReply *at = redis_field(reply->element[i], "last-delivered-id");
-		char *escaped = print_escape(name && name->str ? name->str : "?");
-
-		printf("  group %s at %s goes with it\n", escaped, at && at->str ? at->str : "?");
-		free(escaped);
-	}
-	freeReplyObject(reply);
-	return 0;
+	return groups_read(&r->sources, (struct group_filter){NULL, r->shard}, &r->groups, err);
 }
 
-static int say(struct reset *r, struct err *err)
+static void tell_json(const struct reset *r, bool done)
 {
-	struct stream_view view;
+	json_t *json = json_pack("{s:i, s:s, s:s, s:s, s:b}", "shard", (int)r->shard, "key", r->key,
+	    "type", r->type, "aside", r->aside, "done", (int)done);
 	char first[STREAM_ID_SIZE], last[STREAM_ID_SIZE];
 
-	if (strcmp(r->type, "stream") != 0) {
-		printf("%s is a %s\n", r->key, r->type);
-	} else {
-		if (stream_look(r->redis, r->key, &view, err) < 0)
-			return -1;
-		printf("%s is a stream of %" PRId64 " %s, %s to %s\n", r->key, view.length,
-		    print_plural(view.length, "entry", "entries"),
-		    stream_id_format(view.first, first), stream_id_format(view.last, last));
-		if (say_groups(r, err) < 0)
-			return -1;
-	}
-	printf("renamed to %s, it leaves the way free: the relay publishes again what the stream "
-	       "lacks\n",
-	    r->aside);
-	return 0;
+	if (strcmp(r->type, "stream") == 0)
+		json_object_update_new(json,
+		    json_pack("{s:I, s:s, s:s, s:o}", "length", (json_int_t)r->view.length, "first",
+			stream_id_format(r->view.first, first), "last",
+			stream_id_format(r->view.last, last), "groups", groups_json(&r->groups)));
+	print_json(stdout, json);
 }
 
-static int move_aside(struct reset *r, struct err *err)
+static void tell_stream(const struct reset *r)
+{
+	char first[STREAM_ID_SIZE], last[STREAM_ID_SIZE];
+	struct printer printer;
+
+	printer_init(&printer, stdout);
+	printf("%s is a stream of %" PRId64 " %s, %s to %s\n", r->key, r->view.length,
+	    print_plural(r->view.length, "entry", "entries"),
+	    stream_id_format(r->view.first, first), stream_id_format(r->view.last, last));
+	for (size_t i = 0; i < r->groups.n; i++) {
+		const struct group *g = &r->groups.list[i];
+
+		if (!g->in_stream)
+			continue;
+		print_text(
+		    &printer, TINT_PLAIN, "  group %s at %s goes with it", g->name, g->delivered);
+		putchar('\n');
+	}
+}
+
+static void tell(const struct reset *r, bool done)
+{
+	if (strcmp(r->type, "stream") == 0)
+		tell_stream(r);
+	else
+		printf("%s is a %s\n", r->key, r->type);
+	printf("renamed to %s, it leaves the way free: the relay publishes again what the stream "
+	       "lacks\n%s",
+	    r->aside, done ? "done\n" : "");
+}
+
+static int move_aside(const struct reset *r, struct err *err)
 {
 	redisReply *reply = NULL;
 	int rc = 0;
 
-	if (redis_command(r->redis, &reply, err, "RENAMENX %s %s", r->key, r->aside) < 0)
+	if (redis_command(r->sources.redis, &reply, err, "RENAMENX %s %s", r->key, r->aside) < 0)
 		return -1;
 	if (reply->type != REDIS_REPLY_INTEGER || reply->integer != 1)
 		rc = err_set(err, ERR_RETRY, "%s exists already: try again", r->aside);
@@ -114,78 +141,55 @@ static int move_aside(struct reset *r, struct err *err)
 	return rc;
 }
 
-static int check_shard(const char *url, int64_t shard, struct err *err)
-{
-	PGconn *intake = NULL;
-	PGresult *res = NULL;
-	int rc = -1;
-
-	if (sources_open_schema(url, "stream", "intake", &intake, err) < 0 ||
-	    pg_run(intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
-		goto done;
-	if (PQntuples(res) == 0 || shard >= pg_int(res, 0, "shards")) {
-		err_set(err, ERR_USAGE, "there is no shard %" PRId64, shard);
-		goto done;
-	}
-	rc = 0;
-done:
-	PQclear(res);
-	PQfinish(intake);
-	return rc;
-}
-
-static int reset(const struct stream_command *command, int64_t shard, struct err *err)
+static int reset(const struct stream_command *command, unsigned shard, struct err *err)
 {
 	const struct sources_options *s = &command->sources;
-	struct reset r = {0};
+	struct reset r = {.sources = {.name_space = s->name_space}, .shard = shard};
 	int rc = -1;
 
-	if (check_shard(s->database_url, shard, err) < 0 ||
-	    sources_open_redis(s->redis_url, &r.redis, err) < 0)
+	if (sources_open_schema(s->database_url, "stream", "intake", &r.sources.intake, err) < 0 ||
+	    check_shard(&r, err) < 0 || sources_open_redis(s->redis_url, &r.sources.redis, err) < 0)
 		goto done;
-	event_key(r.key, sizeof(r.key), s->name_space, "purchases", (unsigned)shard);
-	snprintf(r.aside, sizeof(r.aside), "%s:aside:{%" PRId64 "}:%" PRId64, s->name_space, shard,
+	event_key(r.key, sizeof(r.key), s->name_space, "purchases", shard);
+	snprintf(r.aside, sizeof(r.aside), "%s:aside:{%u}:%" PRId64, s->name_space, shard,
 	    clock_wall_ms());
-	if (look(&r, err) < 0 || say(&r, err) < 0)
+	if (look(&r, err) < 0 || (command->yes && move_aside(&r, err) < 0))
 		goto done;
-	if (!command->yes) {
-		err_set(err, ERR_USAGE, "nothing was done: give --yes to do it");
-		goto done;
-	}
-	if (move_aside(&r, err) < 0)
-		goto done;
-	printf("done\n");
-	rc = 0;
+	if (command->json)
+		tell_json(&r, command->yes);
+	else
+		tell(&r, command->yes);
+	rc = command->yes ? 0 : command_not_done(err);
 done:
-	redis_close(r.redis);
+	groups_done(&r.groups);
+	sources_close(&r.sources);
 	free(r.type);
 	return rc;
 }
 
-static bool parse_shard(const char *text, int64_t *ret)
+static bool parse_shard(const char *text, unsigned *ret)
 {
 	char *end;
+	unsigned long n = strtoul(text, &end, 10);
 
-	*ret = strtol(text, &end, 10);
-	return *text >= '0' && *text <= '9' && *end == '\0' && *ret < 1024;
+	*ret = (unsigned)n;
+	return *text >= '0' && *text <= '9' && *end == '\0' && n < 1024;
+}
+
+static int run(void *config, const struct option_words *words, struct err *err)
+{
+	unsigned shard;
+
+	if (words->n != 2 || strcmp(words->words[0], "reset") != 0 ||
+	    !parse_shard(words->words[1], &shard))
+		return err_set(err, ERR_USAGE, "say reset and a shard's number (see --help)");
+	return reset(config, shard, err);
 }
 
 int command_stream(int argc, char **argv)
 {
-	struct stream_command command = {0};
-	struct option_words words;
-	struct err err = ERR_INIT;
-	int64_t shard;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct stream_command), .run_words = run};
 
-	if (!command_start(usage, options, &command, argc, argv, &words, &status))
-		return status;
-	if (words.n != 2 || strcmp(words.words[0], "reset") != 0 ||
-	    !parse_shard(words.words[1], &shard))
-		err_set(&err, ERR_USAGE, "say reset and a shard's number (see --help)");
-	else
-		(void)reset(&command, shard, &err);
-	status = err.kind == ERR_NONE ? EXIT_SUCCESS : command_fail("stream", &err);
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

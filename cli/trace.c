@@ -53,13 +53,17 @@ static int trace_one(struct sources *sources, const struct trace_command *comman
 	return 0;
 }
 
-static int run(const struct trace_command *command, const char *id, struct err *err)
+static int run(void *config, const struct option_words *words, struct err *err)
 {
+	const struct trace_command *command = config;
 	struct sources sources = {0};
 	struct trace_name *names = NULL;
+	const char *id = words->n == 1 ? words->words[0] : NULL;
 	size_t n = 0;
 	int rc = -1;
 
+	if (!id)
+		return err_set(err, ERR_USAGE, "give one ID (see umavez trace --help)");
 	if (sources_open(&command->sources, "trace", &sources, err) < 0 ||
 	    trace_find(&sources, id, command->shard, &names, &n, err) < 0)
 		goto done;
@@ -85,18 +89,8 @@ done:
 
 int command_trace(int argc, char **argv)
 {
-	struct trace_command command = {0};
-	struct option_words words;
-	struct err err = ERR_INIT;
-	int status;
+	static const struct command_body body = {
+	    usage, options, sizeof(struct trace_command), .run_words = run};
 
-	if (!command_start(usage, options, &command, argc, argv, &words, &status))
-		return status;
-	if (words.n != 1)
-		err_set(&err, ERR_USAGE, "give one ID (see umavez trace --help)");
-	else
-		(void)run(&command, words.words[0], &err);
-	status = err.kind == ERR_NONE ? EXIT_SUCCESS : command_fail("trace", &err);
-	option_done(options, &command);
-	return status;
+	return command_run(&body, argc, argv);
 }

@@ -94,6 +94,9 @@ static void check_drop(void)
 	/* Missing in the stream: it blocks trimming until it is dropped. */
 	check_says((const char *const[]){"group", "drop", "mailer", NULL}, 2,
 	    "would be forgotten in shard 0: what stands after ", "nothing was done: give --yes");
+	check_says((const char *const[]){"group", "drop", "mailer", "--json", NULL}, 2,
+	    "{\"group\":\"mailer\",\"done\":false,\"destroy\":false,\"groups\":[{\"shard\":0,",
+	    "nothing was done: give --yes");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 1);
 	check_says((const char *const[]){"group", "drop", "mailer", "--yes", NULL}, 0,
 	    "forgotten in shard 0: what stands after ", "");
@@ -124,6 +127,9 @@ static void check_reset(void)
 {
 	check_says((const char *const[]){"stream", "reset", "0", NULL}, 2,
 	    STREAM " is a stream of 3 entries, ", "nothing was done: give --yes");
+	check_says((const char *const[]){"stream", "reset", "0", "--json", NULL}, 2,
+	    "{\"shard\":0,\"key\":\"" STREAM "\",\"type\":\"stream\",\"aside\":\"umavez:aside:",
+	    "nothing was done: give --yes");
 	redis("SET " STREAM " x");
 	receive("b", 3);
 	CHECK(proc_await_log(relay, "`umavez stream reset`", WAIT_MS));

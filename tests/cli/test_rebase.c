@@ -117,11 +117,13 @@ static void check_refused(void)
 	    " 'umavez-producer%%'"));
 	CHECK_INT(post("c0"), 503);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.notification"), 15);
-	check_says((const char *const[]){"--yes", NULL}, 1, "the outbox was written in cluster ",
-	    "stop these first: umavez-producer");
+	check_says(
+	    (const char *const[]){"--yes", NULL}, 1, "", "stop these first: umavez-producer");
 	stop(producer);
 	check_says((const char *const[]){NULL}, 2, "would be adopted with an xid_offset of ",
 	    "nothing was done");
+	check_says((const char *const[]){"--json", NULL}, 2,
+	    "\"needed\":true,\"done\":false,\"highest_xid_stored\":\"", "nothing was done");
 	CHECK_INT(world_int(world, "SELECT xid_offset FROM intake.setting"), 0);
 }
 
@@ -131,6 +133,8 @@ static void check_adopted(void)
 	    (const char *const[]){"--yes", NULL}, 0, "is adopted with an xid_offset of ", "");
 	CHECK(world_int(world, "SELECT xid_offset FROM intake.setting") > 0);
 	check_says((const char *const[]){"--yes", NULL}, 0, "nothing to do", "");
+	check_says(
+	    (const char *const[]){"--json", NULL}, 0, "\"needed\":false,\"done\":false}", "");
 	proc_restart(producer);
 	CHECK(proc_await_ready(producer, WAIT_MS));
 	proc_restart(relay);

@@ -76,6 +76,10 @@ static void check_stripe(void)
 	quarantine("stripe", "evt_1", body);
 	check_says((const char *const[]){"--all", "--dry-run", NULL}, 0,
 	    "1 would be understood, 0 not\n", "");
+	check_says((const char *const[]){"--all", "--dry-run", "--json", NULL}, 0,
+	    "{\"store\":\"stripe\",\"notification_id\":\"evt_1\",\"outcome\":"
+	    "\"would_be_understood\",\"kind\":\"changed\"}\n",
+	    "");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.outbox"), 0);
 	check_understood("stripe", "evt_1", "evt_1", "changed");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.purchase AS p JOIN "
