@@ -21,7 +21,7 @@ static const struct option options[] = {
     {"shard", OPT_INT, offsetof(struct trace_command, shard), "-1",
 	"Only this shard, for a stream ID (all)", 0, -1, 1023, NULL, NULL},
     {"json", OPT_BOOL, offsetof(struct trace_command, json), "off",
-	"One object a notification, one a line, for programs", 0, 0, 0, NULL, NULL},
+	"One object a message, one a line, for programs", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
@@ -29,7 +29,8 @@ static const char usage[] =
     "ID [OPTION]...\n\n"
     "Prints the whole life of a notification, with the time between its steps, and says where it\n"
     "is stuck and why.  ID is a notification id or a purchase id, either with its store in front\n"
-    "(store/id) if you like, a trace id (32 hexadecimal digits), or a stream ID (tick-outbox id).\n"
+    "(store/id) if you like, a trace id (32 hexadecimal digits), a stream ID (tick-outbox id), or\n"
+    "the id of a message that an application emitted (source/id).\n"
     "Of a purchase, all notifications are printed, newest last (200 at most).\n\n"
     "Times are those of the machine that did the step.  The role umavez_operator may do this.";
 

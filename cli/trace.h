@@ -57,6 +57,7 @@ struct trace_consumer {
 	char *discarded; /* applied without effects, and why; NULL: it took effect */
 	char *parked;    /* its state in effects.parked; NULL: it is not there; with it: */
 	char *error;
+	char *remark; /* an operator's reason for a mark; NULL: none */
 	int64_t starts, parked_ms, next_ms;
 	char *ahead, *ahead_state, *ahead_error; /* of a held one: what it waits for */
 };
@@ -67,6 +68,7 @@ struct trace {
 	char *type, *xid;
 	json_t *purchase; /* NULL: none */
 	bool is_notification, is_quarantined, has_row;
+	bool is_emitted; /* by an application: no store's name is its source */
 	int64_t received_ms, committed_ms, last_tick_ms, now_ms;
 	unsigned shard; /* with has_row or a position */
 	char *relay;    /* who holds the shard now; NULL: nobody */
@@ -108,6 +110,7 @@ struct trace_step {
 	/* Borrowed from the trace; NULL, or 0-0: does not apply. */
 	const char *by, *consumer, *xid;
 	struct stream_id stream_id;
+	const char *reason; /* of an operator: why it is discarded */
 	/* Of one that is parked: */
 	const char *error;
 	int64_t starts; /* 0: none, or not parked */

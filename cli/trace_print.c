@@ -30,6 +30,8 @@ static json_t *json_step(const struct trace_step *s)
 		    json, "stream_id", json_string(stream_id_format(s->stream_id, id)));
 	if (s->xid)
 		json_object_set_new(json, "xid", json_string(s->xid));
+	if (s->reason)
+		json_object_set_new(json, "reason", print_json_text(s->reason));
 	if (s->starts > 0) {
 		json_object_set_new(json, "starts", json_integer(s->starts));
 		json_object_set_new(json, "error", print_json_text(s->error));
@@ -38,16 +40,26 @@ static json_t *json_step(const struct trace_step *s)
 	return json;
 }
 
+/* An emitted message has no store: its members say so, where a notification's name it. */
+static json_t *json_name(const struct trace *t)
+{
+	if (t->is_emitted)
+		return json_pack("{s:o, s:o, s:o}", "source", print_json_text(t->source),
+		    "message_id", print_json_text(t->message_id), "type", print_json_text(t->type));
+	return json_pack("{s:o, s:o}", "store", print_json_text(t->source), "notification_id",
+	    print_json_text(t->message_id));
+}
+
 void trace_print_json(FILE *out, const struct trace *t, const struct trace_verdict *v)
 {
-	json_t *steps = json_array();
+	json_t *json = json_name(t), *steps = json_array();
 
 	for (size_t i = 0; i < v->n_steps; i++)
 		json_array_append_new(steps, json_step(&v->steps[i]));
-	json_t *json = json_pack("{s:o, s:o, s:o, s:O?, s:o, s:s, s:o}", "store",
-	    print_json_text(t->source), "notification_id", print_json_text(t->message_id),
-	    "trace_id", print_json_text(t->trace_id), "purchase", t->purchase, "steps", steps,
-	    "outcome", trace_outcome_name(v->outcome), "stuck", print_json_text(v->stuck));
+	json_object_update_new(
+	    json, json_pack("{s:o, s:O?, s:o, s:s, s:o}", "trace_id", print_json_text(t->trace_id),
+		      "purchase", t->purchase, "steps", steps, "outcome",
+		      trace_outcome_name(v->outcome), "stuck", print_json_text(v->stuck)));
 	print_json(out, json);
 }
 
@@ -74,13 +86,15 @@ static void cell_after(struct table *table, int64_t ms)
 		table_cell(table, ms < 10000 ? TINT_DIM : TINT_WARN, "%+.1f s", (double)ms / 1000);
 }
 
-/* What names the step: a position, a transaction, or who did it for which consumer. */
+/* What names the step: a position, a transaction, or who did it for which consumer, and why. */
 static void cell_detail(struct table *table, const struct trace_step *s)
 {
+	const char *before = s->reason ? ": " : "", *reason = s->reason ? s->reason : "";
 	char id[STREAM_ID_SIZE];
 
 	if (s->consumer && s->xid)
-		table_cell(table, TINT_PLAIN, "%s, xid %s", s->consumer, s->xid);
+		table_cell(
+		    table, TINT_PLAIN, "%s, xid %s%s%s", s->consumer, s->xid, before, reason);
 	else if (s->consumer)
 		table_cell(table, TINT_PLAIN, "%s", s->consumer);
 	else if (s->xid)
@@ -110,6 +124,8 @@ static void print_head(const struct printer *p, const struct trace *t)
 		print_text(p, TINT_PLAIN, "  %s", t->type ? t->type : t->kind);
 	if (t->native_type)
 		print_text(p, TINT_DIM, " (%s)", t->native_type);
+	if (t->is_emitted)
+		print_text(p, TINT_DIM, " (emitted by an application)");
 	fputc('\n', p->out);
 	if (t->purchase)
 		print_text(p, TINT_PLAIN, "purchase %s/%s: %s, %s, version %" JSON_INTEGER_FORMAT,

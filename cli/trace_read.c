@@ -12,7 +12,7 @@
 static void consumer_done(struct trace_consumer *c)
 {
 	char *const texts[] = {c->name, c->holder, c->instance, c->xid, c->discarded, c->parked,
-	    c->error, c->ahead, c->ahead_state, c->ahead_error};
+	    c->error, c->remark, c->ahead, c->ahead_state, c->ahead_error};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);
@@ -58,6 +58,7 @@ static void take_message(struct trace *t, const PGresult *res)
 	const char *purchase = pg_text(res, 0, "purchase");
 
 	t->is_notification = pg_bool(res, 0, "is_notification");
+	t->is_emitted = pg_bool(res, 0, "is_emitted");
 	t->has_row = pg_bool(res, 0, "has_row");
 	t->kind = text(res, 0, "kind");
 	t->is_quarantined = t->kind && strcmp(t->kind, "unrecognized") == 0;
@@ -142,6 +143,7 @@ static struct trace_consumer take_consumer(const PGresult *res, int row)
 	    .discarded = text(res, row, "discarded"),
 	    .parked = text(res, row, "parked"),
 	    .error = text(res, row, "error"),
+	    .remark = text(res, row, "remark"),
 	    .starts = pg_int(res, row, "starts"),
 	    .parked_ms = time_ms(res, row, "parked_ms"),
 	    .next_ms = time_ms(res, row, "next_ms"),

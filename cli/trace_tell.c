@@ -156,6 +156,7 @@ static void add_consumer(const struct trace_consumer *c, struct trace_verdict *v
 	    .consumer = c->name,
 	    .xid = c->xid,
 	    .stream_id = c->stream_id,
+	    .reason = c->discarded,
 	    .error = c->error,
 	    .starts = c->starts,
 	    .next_ms = c->next_ms};
@@ -312,7 +313,8 @@ static char *why_retrying(const struct trace_consumer *c)
 	char next[CLOCK_RFC3339_SIZE] = "?";
 
 	if (!is_parked_as(c, "retrying"))
-		return mem_printf("marked by an operator for %s: %s", c->name, c->parked);
+		return mem_printf("marked by an operator for %s: %s%s%s%s", c->name, c->parked,
+		    c->remark ? " (" : "", c->remark ? c->remark : "", c->remark ? ")" : "");
 	if (!c->error)
 		return mem_printf("it was held for %s, and its turn has come", c->name);
 	if (c->next_ms != TRACE_UNKNOWN)

@@ -7,7 +7,7 @@ SELECT k.consumer, coalesce($3::smallint, i.shard, p.shard) AS shard, c.stream_i
     (extract(epoch FROM coalesce(i.published_at, p.published_at)) * 1000)::bigint AS published_ms,
     (extract(epoch FROM coalesce(i.delivered_at, p.delivered_at)) * 1000)::bigint AS delivered_ms,
     (extract(epoch FROM i.processed_at) * 1000)::bigint AS applied_ms,
-    p.state AS parked, p.starts, p.error,
+    p.state AS parked, p.starts, p.error, p.remark,
     (extract(epoch FROM CASE p.state WHEN 'held' THEN p.first_at ELSE p.last_at END) * 1000)::bigint
         AS parked_ms,
     CASE WHEN p.state IN ('retrying', 'retry', 'discard')

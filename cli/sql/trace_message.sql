@@ -22,6 +22,7 @@ WITH message AS (
 		      (SELECT shards FROM intake.setting))) AS o ON true
 )
 SELECT m.store IS NOT NULL AS is_notification, m.outbox_id IS NOT NULL AS has_row,
+    $1 NOT IN ('app_store', 'app_store_sandbox', 'google_play', 'stripe', 'stripe_test', 'manual') AS is_emitted,
     m.kind, m.native_type, m.remark, m.type, m.outbox_id, m.shard, m.written_by AS xid,
     substr(coalesce(m.traceparent, m.outbox_traceparent), 4, 32) AS trace_id,
     intake.purchase_json(p) AS purchase,

@@ -186,6 +186,8 @@ static void check_parked(void)
 	check_last_step(&t, "failed");
 	c.parked = (char[]){"discard"};
 	check_told(&t, "retrying", "marked by an operator for c: discard");
+	c.remark = (char[]){"a test"};
+	check_told(&t, "retrying", "marked by an operator for c: discard (a test)");
 	c.parked = (char[]){"held"};
 	c.ahead = (char[]){"app_store/m1"};
 	c.ahead_state = (char[]){"failed"};

@@ -253,6 +253,7 @@ static void check_quarantined(void)
 static void check_emitted(void)
 {
 	int64_t row, tick;
+	json_t *json;
 
 	clean();
 	world_sql(world,
@@ -266,6 +267,37 @@ static void check_emitted(void)
 	story_apply(world, "entitlements", 0, tick, row);
 	check_stuck("billing/m1", "applied", "null");
 	check_steps("m1", "committed ticked published delivered applied");
+	json = trace("m1");
+	CHECK_STR(story_get(json, "source"), "billing");
+	CHECK_STR(story_get(json, "message_id"), "m1");
+	CHECK_STR(story_get(json, "type"), "invoice.paid");
+	CHECK_STR(story_get(json, "store"), "(missing)");
+	CHECK_STR(story_get(json, "notification_id"), "(missing)");
+	json_decref(json);
+	story_check_says(world, (const char *const[]){"trace", "m1", NULL}, 0,
+	    "billing/m1  invoice.paid (emitted by an application)\n", "");
+}
+
+/* Its inbox row keeps the reason, whatever another consumer has made of it. */
+static void check_discarded(void)
+{
+	int64_t row, tick;
+	json_t *json;
+
+	clean();
+	story_cursor(world, "entitlements", 0);
+	story_cursor(world, "shop", 0);
+	row = story_receive(world, "app_store", "n1", "p1");
+	tick = story_tick(world, 0);
+	story_publish(world, 0, tick, row);
+	story_apply(world, "entitlements", 0, tick, row);
+	world_sql(world, "UPDATE effects.inbox SET discarded = 'a test' WHERE message_id = 'n1'");
+	check_outcome("n1", "pending");
+	json = trace("n1");
+	CHECK_STR(story_get(json, "steps/5/step"), "discarded");
+	CHECK_STR(story_get(json, "steps/5/reason"), "a test");
+	json_decref(json);
+	story_check_says(world, (const char *const[]){"trace", "n1", NULL}, 0, ": a test  by ", "");
 }
 
 /* After a repair it stands twice, and each time is told. */
@@ -368,6 +400,7 @@ static const struct check checks[] = {
     {"a purchase: all its notifications, newest last", check_purchase},
     {"quarantined", check_quarantined},
     {"an emitted event", check_emitted},
+    {"a discarded one, and why", check_discarded},
     {"published again", check_published_again},
     {"trimmed", check_trimmed},
     {"without Redis", check_without_redis},
