@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { HELP_COLUMN = 34 };
 
@@ -121,18 +120,31 @@ static char *replace(char *url, size_t at, size_t len)
 	return masked;
 }
 
-/* The password of "scheme://user:password@...".  The last '@' ends it, so that one that should have
- * been percent-encoded is hidden whole. */
-static char *mask_userinfo(char *url)
+/* Up to what may follow one in a URL. */
+static bool is_port(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+
+	return digits > 0 && (!text[digits] || strchr("/?,", text[digits]));
+}
+
+/*
+ * The password of "scheme://user:password@...", when parameters are masked already.  The last '@'
+ * ends it, so that one that should have been percent-encoded is hidden whole.  Where a parameter
+ * has taken the last one along (had_at), and no port begins behind the ':', it may have been the
+ * end of a password that looks like a parameter: then all is hidden.
+ */
+static char *mask_userinfo(char *url, bool had_at)
 {
 	const char *authority = strstr(url, "://");
 	const char *end = strrchr(url, '@');
+	const char *colon = authority ? strchr(authority + 3, ':') : NULL;
 
-	if (!authority || !end || end < authority + 3)
-		return url;
-	authority += 3;
-	const char *colon = memchr(authority, ':', (size_t)(end - authority));
 	if (!colon)
+		return url;
+	if (!end && had_at && !is_port(colon + 1))
+		end = colon + strlen(colon);
+	if (!end || end < colon)
 		return url;
 	return replace(url, (size_t)(colon + 1 - url), (size_t)(end - colon - 1));
 }
@@ -160,17 +172,45 @@ static size_t value_length(const char *value, bool in_url)
 	return len;
 }
 
+/* The character of a URL that begins here, percent-encoded or not; its length there. */
+static size_t decode(const char *text, char *ret)
+{
+	if (*text == '%' && isxdigit((unsigned char)text[1]) && isxdigit((unsigned char)text[2])) {
+		const char digits[] = {text[1], text[2], '\0'};
+
+		*ret = (char)strtol(digits, NULL, 16);
+		return 3;
+	}
+	*ret = *text;
+	return 1;
+}
+
+/* How long the word "password" is that begins here; 0: none does. */
+static size_t key_length(const char *text, bool in_url)
+{
+	size_t len = 0;
+
+	for (const char *want = "password"; *want; want++) {
+		char c = text[len];
+
+		len += in_url ? decode(text + len, &c) : 1;
+		if (tolower((unsigned char)c) != *want)
+			return 0;
+	}
+	return len;
+}
+
 /* "password=..." as a URL's parameter or in libpq's keyword form:
  * https://www.postgresql.org/docs/15/libpq-connect.html#LIBPQ-CONNSTRING */
 static char *mask_parameters(char *url)
 {
-	static const char key[] = "password";
 	bool in_url = is_url(url);
 
 	for (size_t from = 0; url[from]; from++) {
-		if (strncasecmp(url + from, key, strlen(key)) != 0)
+		size_t at = from + key_length(url + from, in_url);
+
+		if (at == from)
 			continue;
-		size_t at = from + strlen(key);
 		at += strspn(url + at, blanks);
 		if (url[at] != '=')
 			continue;
@@ -183,5 +223,5 @@ static char *mask_parameters(char *url)
 
 char *option_mask_url(const char *url)
 {
-	return mask_parameters(mask_userinfo(mem_strdup(url)));
+	return mask_userinfo(mask_parameters(mem_strdup(url)), strchr(url, '@') != NULL);
 }

@@ -393,6 +393,16 @@ static void masked_urls(void)
 	    {"redis-sentinel://u:secret@s1:1,s2:2/m/0?sentinel_password=sec "
 	     "ret&sentinel_username=w",
 		"redis-sentinel://u:***@s1:1,s2:2/m/0?sentinel_password=***&sentinel_username=w"},
+	    {"postgresql://u:secret@h:5432/db?password=a@b&x=1",
+		"postgresql://u:***@h:5432/db?password=***&x=1"},
+	    {"postgresql://h:5432/db?password=a@b", "postgresql://h:5432/db?password=***"},
+	    {"postgresql://h1:1,h2:2/db?password=a@b", "postgresql://h1:1,h2:2/db?password=***"},
+	    {"postgresql://u:se?password=cr@h/db", "postgresql://u:***"},
+	    {"postgresql://h/db?p%61ssword=secret&x=1", "postgresql://h/db?p%61ssword=***&x=1"},
+	    {"postgresql://h/db?ssl%50%41%53%53%57%4f%52%44=secret",
+		"postgresql://h/db?ssl%50%41%53%53%57%4f%52%44=***"},
+	    {"host=h p%61ssword=plain", "host=h p%61ssword=plain"},
+	    {"postgresql://h/db?p%6=x&%", "postgresql://h/db?p%6=x&%"},
 	    {"", ""},
 	};
 
