@@ -12,8 +12,9 @@ const struct schema_file schema_files[] = {
     {5, "effects", "005_effects_apply.sql", schema_005_effects_apply_sql},
     {6, "effects", "006_effects_park.sql", schema_006_effects_park_sql},
     {7, "intake", "007_intake_repair.sql", schema_007_intake_repair_sql},
-    {8, "intake", "008_intake_retention.sql", schema_008_intake_retention_sql},
+    {8, "intake", "008_intake_partitions.sql", schema_008_intake_partitions_sql},
     {9, "effects", "009_effects_purge.sql", schema_009_effects_purge_sql},
+    {10, "intake", "010_intake_retention.sql", schema_010_intake_retention_sql},
     {0, NULL, NULL, NULL},
 };
 
