@@ -284,3 +284,24 @@ bool stage_await_parked(struct stage *s, const char *list)
 	    " FROM effects.parked",
 	    list);
 }
+
+void stage_on_message_5(struct stage *s, const char *does)
+{
+	world_sql(s->w,
+	    "CREATE FUNCTION stage.die() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$"
+	    " BEGIN IF NEW.n = 5 AND EXISTS (SELECT FROM stage.poison) THEN %s; END IF;"
+	    " RETURN NEW; END $$;"
+	    "CREATE TRIGGER die BEFORE INSERT ON stage.log FOR EACH ROW EXECUTE FUNCTION"
+	    " stage.die()",
+	    does);
+	stage_poison(s, 1000);
+}
+
+void stage_mark(struct stage *s, int n, const char *state)
+{
+	CHECK_INT(world_int(s->w,
+		      "SELECT effects.mark('" STAGE_CONSUMER "', 'app_store', 'm%d', '%s',"
+		      " 'a reason')::int",
+		      n, state),
+	    1);
+}

@@ -71,6 +71,12 @@ void stage_check_by_subject(struct stage *s, int n);
 void stage_poison(struct stage *s, int n);
 void stage_heal(struct stage *s, int n);
 
+/* Have this PL/pgSQL run by the handler for message 5, until stage_heal(s, 1000). */
+void stage_on_message_5(struct stage *s, const char *does);
+
+/* What an operator does about parked message n: "retry" or "discard". */
+void stage_mark(struct stage *s, int n, const char *state);
+
 /* Wait until exactly this is parked, in the order of places: "failed m5 held m10". */
 bool stage_await_parked(struct stage *s, const char *list);
 
