@@ -29,7 +29,7 @@ static bool dies(struct world *w, struct proc *relay, const char *point, int *ro
 {
 	for (int64_t until_ms = now_ms() + WAIT_MS; now_ms() < until_ms; sleep_ms(20)) {
 		if (!proc_alive(relay))
-			return true;
+			return proc_wait(relay, 0) == 128 + SIGKILL;
 		emit_round(w, point, ++*round);
 	}
 	fprintf(stderr, "%s was not reached\n", point);
