@@ -1,0 +1,63 @@
+#include "tests/bench/goals.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const struct goal goals[] = {
+    {"producer / pgbench, same batches", "umavez-producer", FIGURE_RATE, "limit-receive",
+	FIGURE_RATE, false, 0.6},
+    {"producer / one transaction a notification", "umavez-producer", FIGURE_RATE,
+	"umavez-producer-single", FIGURE_RATE, false, 3},
+    {"App Store / every chain verified anew", "umavez-producer-app-store", FIGURE_RATE,
+	"limit-chains", FIGURE_RATE, false, 2},
+    {"producer at half of its peak: p99 / commit", "umavez-producer-half", FIGURE_P99,
+	"umavez-producer-half", FIGURE_COMMIT, true, 4},
+    {"producer at half of its peak: p99, ms", "umavez-producer-half", FIGURE_P99, NULL, FIGURE_P99,
+	true, 50},
+    {"relay / append script alone", "umavez-relay", FIGURE_RATE, "limit-append", FIGURE_RATE, false,
+	0.8},
+    {"relay / textbook relay", "umavez-relay", FIGURE_RATE, "textbook-relay", FIGURE_RATE, false,
+	3},
+    {"relay / pg-transactional-outbox", "umavez-relay", FIGURE_RATE, "pg-transactional-outbox",
+	FIGURE_RATE, false, 40},
+    {"consumer / pgbench, same batches", "umavez-consumer", FIGURE_RATE, "limit-apply", FIGURE_RATE,
+	false, 0.7},
+    {"consumer / textbook consumer", "umavez-consumer", FIGURE_RATE, "textbook-consumer",
+	FIGURE_RATE, false, 5},
+    {"consumer / pg-transactional-outbox's inbox", "umavez-consumer", FIGURE_RATE,
+	"pg-transactional-inbox", FIGURE_RATE, false, 8},
+};
+const size_t n_goals = sizeof(goals) / sizeof(goals[0]);
+
+enum verdict goal_judge(const struct goal *goal, const struct results *results, double *ret_value)
+{
+	double value = results_median(results, goal->contestant, goal->figure);
+
+	if (goal->against != NULL)
+		value /= results_median(results, goal->against, goal->against_figure);
+	*ret_value = value;
+	if (isnan(value))
+		return GOAL_UNKNOWN;
+	return (goal->at_most ? value <= goal->bound : value >= goal->bound) ? GOAL_MET
+									     : GOAL_NOT_MET;
+}
+
+int goals_far_missed(const struct results *results)
+{
+	int missed = 0;
+
+	for (size_t i = 0; i < n_goals; i++) {
+		double value;
+
+		if (goals[i].against == NULL || strncmp(goals[i].against, "textbook-", 9) != 0)
+			continue;
+		goal_judge(&goals[i], results, &value);
+		if (value >= goals[i].bound / 2)
+			continue;
+		fprintf(stderr, "%s: %.2f is less than half of %g\n", goals[i].what, value,
+		    goals[i].bound);
+		missed++;
+	}
+	return missed;
+}
