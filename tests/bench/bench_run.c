@@ -18,8 +18,8 @@
 #define ROUNDS 5
 #define QUICK_ROUNDS 3
 
-static const struct chapter *const chapters[] = {
-    &producer_chapter, &relay_chapter, &consumer_chapter};
+static const struct chapter *const chapters[] = {&producer_chapter, &relay_chapter,
+    &consumer_chapter, &latency_chapter, &idle_chapter, &start_chapter};
 
 static void tell(const struct heat *h, int round, int64_t began_ms, const struct outcome *o)
 {

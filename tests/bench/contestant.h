@@ -69,7 +69,8 @@ struct chapter {
 	void (*close)(void *state);
 };
 
-extern const struct chapter producer_chapter, relay_chapter, consumer_chapter;
+extern const struct chapter producer_chapter, relay_chapter, consumer_chapter, latency_chapter,
+    idle_chapter, start_chapter;
 
 /* False, and a line on stderr, unless nothing was lost or doubled. */
 bool ledger_holds(const struct heat *h, int64_t lost, int64_t doubled);

@@ -1,0 +1,16 @@
+/*
+ * resources.h - what processes have used, from /proc.
+ */
+#ifndef UMAVEZ_BENCH_RESOURCES_H
+#define UMAVEZ_BENCH_RESOURCES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+/* The most memory that it ever had resident, MiB. */
+double resources_peak_rss(pid_t pid);
+
+/* Processor time so far, user and system, microseconds. */
+int64_t resources_cpu_us(pid_t pid);
+
+#endif
