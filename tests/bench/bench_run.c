@@ -3,9 +3,12 @@
  */
 #include "tests/bench/contestant.h"
 #include "tests/bench/goals.h"
+#include "tests/bench/json_report.h"
+#include "tests/bench/machine.h"
 #include "tests/bench/options.h"
 #include "tests/bench/program.h"
 #include "tests/bench/results.h"
+#include "tests/bench/svg.h"
 #include "tests/bench/table.h"
 #include "tests/support/files.h"
 
@@ -90,6 +93,20 @@ static void run_chapter(struct ground *g, const struct chapter *chapter, struct 
 		chapter->close(state);
 }
 
+static void report(struct ground *g, const struct results *results)
+{
+	const struct bench_options *o = g->options;
+	struct machine machine;
+
+	machine_look(g, &machine);
+	machine_print(stdout, &machine);
+	table_print(stdout, results);
+	if (o->json != NULL)
+		json_report_write(o->json, &machine, results);
+	if (o->svg != NULL)
+		svg_write(o->svg, results);
+}
+
 static int run(const struct bench_options *options)
 {
 	struct ground *g = ground_open(options);
@@ -101,7 +118,7 @@ static int run(const struct bench_options *options)
 		run_chapter(g, chapters[i], results);
 	if (results->n == 0)
 		die("--only: there is no such chapter or contestant");
-	table_print(stdout, results);
+	report(g, results);
 	printf("\nIt took %" PRId64 " s.\n", (now_ms() - began_ms) / 1000);
 	failed = results_failed(results);
 	if (options->smoke)
