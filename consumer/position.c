@@ -70,7 +70,8 @@ struct position position_next(const struct standing *s)
 	if (is_empty(s) && before(STREAM_ID_ZERO, s->cursor))
 		return do_at(POSITION_IDLE, s->cursor);
 	if (before(s->stream_end, s->cursor))
-		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
+		return s->replaying ? do_at(POSITION_RETURN, s->replay_from)
+				    : do_at(POSITION_RESTART, STREAM_ID_ZERO);
 	if (before(s->cursor, s->bookmark))
 		return do_at(POSITION_ASK, s->cursor);
 	if (s->replay.asked || s->replay.answered)

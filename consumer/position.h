@@ -29,6 +29,11 @@
  * which never harms.  (Somebody else's entry that passes for a message, under the tick's own name
  * and below its rows, would go unnoticed.)
  *
+ * A stream that ends before the cursor is read from its beginning, since all that it holds was
+ * applied.  Not so in a replay: between where it began and where it ends, what the stream held
+ * before is applied as far as the replay had come, and the rest would be applied too early.  So the
+ * cursor goes back to where it was before the replay.
+ *
  * A stream without entries proves nothing: it is about to be filled again, from where the relay
  * believes every consumer to be.  The cursor is kept until there is an entry to compare it with.
  */
@@ -61,6 +66,8 @@ struct standing {
 	struct replay replay;
 	enum replay_seen replay_seen;
 	struct stream_id cursor;
+	bool replaying; /* the cursor may be in a replay that began when it was at replay_from */
+	struct stream_id replay_from;
 	struct stream_id stream_first; /* its oldest entry; 0-0: none */
 	struct stream_id stream_end;   /* 0-0: empty or missing */
 };
@@ -70,6 +77,7 @@ enum position_action {
 	POSITION_IDLE,       /* nothing to read: look again when there is an entry */
 	POSITION_MAKE_GROUP, /* create the group at the beginning, and look again */
 	POSITION_RESTART,    /* the stream lost its end: set bookmark, then cursor, back to 0-0 */
+	POSITION_RETURN, /* it lost a replay: ask again from `at`, and set the cursor back to it */
 	POSITION_ASK,    /* commits were lost: set the bookmark back to `at` and ask for a replay */
 	POSITION_AWAIT,  /* asked; no answer yet */
 	POSITION_JUMP,   /* the answer: move the cursor to `at` */

@@ -29,10 +29,15 @@ void shard_unsettle(struct shard *s)
 static int look(
     struct shard *s, struct standing *ret, struct stream_size *ret_size, struct err *err)
 {
+	struct cursor cursor;
+
 	if (feed_look_at_group(s->feed, ret, err) < 0)
 		return -1;
-	if (inbox_cursor(s->inbox, &ret->cursor, err) < 0)
+	if (inbox_cursor(s->inbox, &cursor, err) < 0)
 		return -1;
+	ret->cursor = cursor.at;
+	ret->replaying = cursor.replaying;
+	ret->replay_from = cursor.replay_from;
 	return feed_look_at_stream(s->feed, ret, ret_size, err);
 }
 
@@ -106,6 +111,27 @@ static int restart(struct shard *s, const struct standing *now, struct err *err)
 	return 0;
 }
 
+/* The question first: it outlives whoever dies here, and goes when it does not fit the cursor. */
+static int go_back(
+    struct shard *s, const struct standing *now, struct stream_id to, struct err *err)
+{
+	char cursor[STREAM_ID_SIZE], end[STREAM_ID_SIZE], from[STREAM_ID_SIZE];
+	bool moved;
+
+	if (feed_ask(s->feed, to, err) < 0)
+		return -1;
+	if (inbox_move_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
+		return -1;
+	if (!moved)
+		return 0;
+	metric_add(s->options->counters->replays, 1);
+	log_warn("the stream has lost a replay: asking the relay for it again",
+	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
+	    lf_str("stream_end", stream_id_format(now->stream_end, end)),
+	    lf_str("replay_from", stream_id_format(to, from)));
+	return 0;
+}
+
 static int ask(struct shard *s, const struct standing *now, struct err *err)
 {
 	char cursor[STREAM_ID_SIZE], bookmark[STREAM_ID_SIZE];
@@ -136,7 +162,7 @@ static int jump(struct shard *s, const struct standing *now, struct stream_id to
 	char cursor[STREAM_ID_SIZE], start[STREAM_ID_SIZE];
 	bool moved;
 
-	if (inbox_move_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
+	if (inbox_jump_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
 		return -1;
 	if (moved)
 		log_info("replay: everything after the cursor comes again from here",
@@ -166,6 +192,8 @@ static int follow(
 		return make_group(s, err);
 	case POSITION_RESTART:
 		return restart(s, now, err);
+	case POSITION_RETURN:
+		return go_back(s, now, position.at, err);
 	case POSITION_ASK:
 		return ask(s, now, err);
 	case POSITION_AWAIT:

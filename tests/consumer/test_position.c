@@ -120,6 +120,21 @@ static void a_tick_that_was_given_up(void)
 	CHECK_INT(position_next(&s).action, POSITION_AWAIT);
 }
 
+static void a_stream_that_lost_a_replay(void)
+{
+	static const struct row lost = {"", "8-3", "8-3", "7-9", NULL, NULL, POSITION_RETURN, ""};
+	struct standing s = standing(&lost);
+	struct position p;
+
+	s.replaying = true;
+	s.replay_from = id("5-1");
+	p = position_next(&s);
+	CHECK_INT(p.action, POSITION_RETURN);
+	CHECK_INT(stream_id_compare(p.at, s.replay_from), 0);
+	s.stream_end = s.cursor;
+	CHECK_INT(position_next(&s).action, POSITION_READ);
+}
+
 static void answers_are_read_strictly(void)
 {
 	static const char *const bad[] = {"", " ", "5-1", "5-1 ", "5-1  8", "5-1 None", "5-1 8-0",
@@ -156,6 +171,10 @@ struct redis_side {
 	struct replay replay;
 };
 
+struct cursor_side {
+	struct stream_id id, replay_from, replay_at;
+};
+
 struct model {
 	struct rng rng;
 	struct stream_id position[MAX_ENTRIES]; /* seq is the row; 0: somebody else's entry */
@@ -163,11 +182,11 @@ struct model {
 	int rows;
 	uint64_t tick;
 	struct redis_side redis, saved;
-	struct stream_id cursor;
-	struct stream_id replayed;    /* the newest replay's last position */
-	bool applied[MAX_ENTRIES];    /* by row: what the inbox knows */
-	struct stream_id kept_cursor; /* a backup of both */
-	bool kept[MAX_ENTRIES];
+	struct cursor_side cursor, kept_cursor;
+	struct stream_id replayed;          /* the newest replay's last position */
+	bool applied[MAX_ENTRIES];          /* by row: what the inbox knows */
+	bool kept[MAX_ENTRIES];             /* with kept_cursor: a backup */
+	struct cursor_side at[MAX_ENTRIES]; /* by position: the cursor when it was read there */
 };
 
 static unsigned pick(struct model *m, unsigned n)
@@ -235,8 +254,8 @@ static void disturb(struct model *m)
 		return;
 	own = m->position[r->n - 1];
 	/* Nor at once with what Redis lost: no cursor is of a tick that was given up. */
-	if (own.seq == 0 || stream_id_compare(own, m->cursor) < 0 ||
-	    stream_id_compare(own, m->kept_cursor) < 0)
+	if (own.seq == 0 || stream_id_compare(own, m->cursor.id) < 0 ||
+	    stream_id_compare(own, m->kept_cursor.id) < 0)
 		return;
 	m->tick++;
 	m->total = r->n;
@@ -267,37 +286,36 @@ static void keep_commits(struct model *m)
 /* To a moment at which the cursor was at some entry, or to the one that was kept. */
 static void lose_commits(struct model *m)
 {
-	struct stream_id back = STREAM_ID_ZERO;
+	struct cursor_side back = {.id = STREAM_ID_ZERO};
 
 	if (m->redis.n < m->total || !m->redis.has_group)
 		return;
 	if (pick(m, 3) == 0) {
 		/* With neither cursor nor bookmark it would look like a new consumer. */
-		if (m->kept_cursor.ms == 0 && m->redis.bookmark.ms == 0)
+		if (m->kept_cursor.id.ms == 0 && m->redis.bookmark.ms == 0)
 			return;
 		m->cursor = m->kept_cursor;
 		memcpy(m->applied, m->kept, sizeof(m->kept));
 		return;
 	}
 	if (m->total > 0)
-		back = m->position[pick(m, (unsigned)m->total)];
-	if (stream_id_compare(back, m->cursor) >= 0 || back.seq == 0 || !applied_up_to(m, back.seq))
+		back = m->at[pick(m, (unsigned)m->total)];
+	if (stream_id_compare(back.id, m->cursor.id) >= 0 || back.id.seq == 0 ||
+	    !applied_up_to(m, back.id.seq))
 		return;
 	m->cursor = back;
-	for (int row = (int)back.seq + 1; row <= m->rows; row++)
+	for (int row = (int)back.id.seq + 1; row <= m->rows; row++)
 		m->applied[row] = false;
 }
 
 static void lose_redis(struct model *m)
 {
 	struct redis_side *r = &m->redis;
-	bool evidence =
-	    r->replay.asked || r->replay.answered || stream_id_compare(r->bookmark, m->cursor) > 0;
+	bool evidence = r->replay.asked || r->replay.answered ||
+			stream_id_compare(r->bookmark, m->cursor.id) > 0;
 
-	if (stream_id_compare(m->replayed, m->cursor) > 0)
-		return;
 	/* As above. */
-	if (evidence && m->cursor.ms == 0)
+	if (evidence && m->cursor.id.ms == 0)
 		return;
 	if (pick(m, 2) == 0)
 		*r = (struct redis_side){.first = r->first, .n = r->first};
@@ -309,11 +327,12 @@ static void lose_redis(struct model *m)
 static void apply_next(struct model *m)
 {
 	for (int i = m->redis.first; i < m->redis.n; i++) {
-		if (stream_id_compare(m->position[i], m->cursor) <= 0 || m->position[i].seq == 0)
+		if (stream_id_compare(m->position[i], m->cursor.id) <= 0 || m->position[i].seq == 0)
 			continue;
-		m->cursor = m->position[i];
-		CHECK(applied_up_to(m, m->cursor.seq - 1));
-		m->applied[m->cursor.seq] = true;
+		m->cursor.id = m->position[i];
+		m->at[i] = m->cursor;
+		CHECK(applied_up_to(m, m->cursor.id.seq - 1));
+		m->applied[m->cursor.id.seq] = true;
 		return;
 	}
 }
@@ -334,6 +353,24 @@ static enum replay_seen see_replay(const struct model *m)
 	return REPLAY_NOTHING;
 }
 
+static bool is_replaying(const struct model *m)
+{
+	return m->cursor.replay_at.ms != 0;
+}
+
+static void jump(struct model *m, struct stream_id to)
+{
+	if (!is_replaying(m))
+		m->cursor.replay_from = m->cursor.id;
+	m->cursor.id = m->cursor.replay_at = to;
+}
+
+static void ask(struct model *m, struct stream_id cursor)
+{
+	m->redis.bookmark = cursor;
+	m->redis.replay = (struct replay){.asked = true, .ask = cursor};
+}
+
 static struct standing look(const struct model *m)
 {
 	const struct redis_side *r = &m->redis;
@@ -342,7 +379,9 @@ static struct standing look(const struct model *m)
 	    .bookmark = r->bookmark,
 	    .replay = r->replay,
 	    .replay_seen = see_replay(m),
-	    .cursor = m->cursor,
+	    .cursor = m->cursor.id,
+	    .replaying = is_replaying(m),
+	    .replay_from = m->cursor.replay_from,
 	    .stream_first = r->n > r->first ? m->position[r->first] : STREAM_ID_ZERO,
 	    .stream_end = r->n > r->first ? m->position[r->n - 1] : STREAM_ID_ZERO};
 }
@@ -358,7 +397,7 @@ static void consume(struct model *m)
 	case POSITION_READ:
 		apply_next(m);
 		if (pick(m, 3) == 0)
-			r->bookmark = m->cursor;
+			r->bookmark = m->cursor.id;
 		break;
 	case POSITION_IDLE:
 		break;
@@ -369,19 +408,23 @@ static void consume(struct model *m)
 	case POSITION_RESTART:
 		r->bookmark = STREAM_ID_ZERO;
 		if (pick(m, 3) > 0)
-			m->cursor = STREAM_ID_ZERO;
+			m->cursor = (struct cursor_side){.id = p.at};
+		break;
+	case POSITION_RETURN:
+		ask(m, p.at);
+		if (pick(m, 3) > 0)
+			m->cursor = (struct cursor_side){.id = p.at};
 		break;
 	case POSITION_ASK:
-		r->bookmark = p.at;
-		r->replay = (struct replay){.asked = true, .ask = p.at};
+		ask(m, p.at);
 		break;
 	case POSITION_AWAIT:
 		break;
 	case POSITION_JUMP:
-		m->cursor = p.at;
+		jump(m, p.at);
 		break;
 	case POSITION_FORGET:
-		r->bookmark = m->cursor;
+		r->bookmark = m->cursor.id;
 		r->replay = (struct replay){.asked = false};
 		break;
 	}
@@ -423,7 +466,7 @@ static void step(struct model *m)
 static bool all_read(const struct model *m)
 {
 	for (int i = m->redis.first; i < m->redis.n; i++)
-		if (m->position[i].seq > 0 && stream_id_compare(m->position[i], m->cursor) > 0)
+		if (m->position[i].seq > 0 && stream_id_compare(m->position[i], m->cursor.id) > 0)
 			return false;
 	return true;
 }
@@ -465,6 +508,7 @@ static const struct check checks[] = {
     {"every row of the table", every_row},
     {"a stream that begins behind the cursor", a_stream_that_begins_behind},
     {"a tick that was given up", a_tick_that_was_given_up},
+    {"a stream that lost a replay", a_stream_that_lost_a_replay},
     {"answers are read strictly", answers_are_read_strictly},
     {"random histories pass over no row", no_row_is_passed_over},
     {NULL, NULL},

@@ -178,6 +178,32 @@ static void a_tick_that_is_given_up(void)
 	stage_close(s);
 }
 
+/* Half of it is applied when Redis comes back with an older copy: read from its beginning, 16 would
+ * be applied before 14. */
+static void a_replay_that_redis_loses(void)
+{
+	struct proc *p;
+	struct stage *s = restored(&p);
+
+	trim_up_to_15(s);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 13);
+	CHECK(stage_await_effects(s, 13));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	stage_redis(s, "DEL " STAGE_STREAM);
+	stage_add_many(s, TICK, 16, 20);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK(stage_await_cursor(s, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600009");
+	play_again(s, TICK + 9, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	CHECK(stage_await_cursor(s, "1767225600009-20"));
+	stage_close(s);
+}
+
 /* The cursor is kept until the stream has an entry again, which tells what is missing. */
 static void flushed_at_the_same_time(void)
 {
@@ -266,6 +292,7 @@ static const struct check checks[] = {
     {"an answer to another question", an_answer_to_another_question},
     {"a tick that is late", a_tick_that_is_late},
     {"a tick that is given up", a_tick_that_is_given_up},
+    {"a replay that Redis loses", a_replay_that_redis_loses},
     {"flushed at the same time", flushed_at_the_same_time},
     {"restored while running", restored_while_running},
     {"restored under a batch", restored_under_a_batch},
