@@ -108,8 +108,8 @@ int pg_prepare(PGconn *conn, const char *name, const char *sql, int n_types, con
 int pg_run_prepared(PGconn *conn, const char *name, const struct pg_params *params,
     PGresult **ret_res, struct err *err) warn_unused;
 
-/* One whose rows come one by one, each within the time that a statement has.  The row is the
- * caller's; NULL: no more, and the statement is done. */
+/* One whose rows come one by one and in binary, each within the time that a statement has.  The row
+ * is the caller's; NULL: no more, and the statement is done. */
 int pg_start_prepared(
     PGconn *conn, const char *name, const struct pg_params *params, struct err *err) warn_unused;
 int pg_row(PGconn *conn, PGresult **ret_row, struct err *err) warn_unused;

@@ -202,22 +202,22 @@ PGresult *pg_io_prepare(
 	return finish(conn, PQsendPrepare(conn, name, sql, n_types, types), deadline_us);
 }
 
-static int send_prepared(PGconn *conn, const char *name, const struct pg_params *p)
+static int send_prepared(PGconn *conn, const char *name, const struct pg_params *p, bool binary)
 {
-	return PQsendQueryPrepared(conn, name, p->n, p->values, p->lens, p->formats, 0);
+	return PQsendQueryPrepared(conn, name, p->n, p->values, p->lens, p->formats, binary);
 }
 
 PGresult *pg_io_prepared(PGconn *conn, const char *name, const struct pg_params *params)
 {
 	int64_t deadline_us = begin(conn);
 
-	return finish(conn, send_prepared(conn, name, params), deadline_us);
+	return finish(conn, send_prepared(conn, name, params, false), deadline_us);
 }
 
 bool pg_io_start(PGconn *conn, const char *name, const struct pg_params *params)
 {
 	int64_t deadline_us = begin(conn);
-	bool sent = send_prepared(conn, name, params) && PQsetSingleRowMode(conn);
+	bool sent = send_prepared(conn, name, params, true) && PQsetSingleRowMode(conn);
 
 	finish_sending(conn, deadline_us);
 	return sent;

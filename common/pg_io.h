@@ -40,8 +40,8 @@ PGresult *pg_io_prepare(
     PGconn *conn, const char *name, const char *sql, int n_types, const Oid *types);
 PGresult *pg_io_prepared(PGconn *conn, const char *name, const struct pg_params *params);
 
-/* One sent, and answered row by row: each pg_io_next() is a row (PGRES_SINGLE_TUPLE), or, behind
- * the last one, what the others give. False: it could not be sent. */
+/* One sent, and answered row by row, in binary: each pg_io_next() is a row (PGRES_SINGLE_TUPLE),
+ * or, behind the last one, what the others give. False: it could not be sent. */
 bool pg_io_start(PGconn *conn, const char *name, const struct pg_params *params);
 PGresult *pg_io_next(PGconn *conn);
 

@@ -1,13 +1,16 @@
 #include "relay/batch.h"
 
 #include "common/memory.h"
+#include "relay/row.h"
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct row {
 	PGresult *res;
 	struct stream_id id;
+	char time[ROW_TIME_SIZE];
 };
 
 struct batch {
@@ -15,17 +18,6 @@ struct batch {
 	size_t n, max;
 	size_t bytes;
 	double oldest;
-};
-
-static const char *const columns[EVENT_ROW_FIELDS] = {
-    [EVENT_ID] = "message_id",
-    [EVENT_SOURCE] = "source",
-    [EVENT_TYPE] = "type",
-    [EVENT_SUBJECT] = "subject",
-    [EVENT_TIME] = "time",
-    [EVENT_TRACEPARENT] = "traceparent",
-    [EVENT_DATA] = "data",
-    [EVENT_FIRST_POSITION] = "first_position",
 };
 
 struct batch *batch_new(size_t max_rows)
@@ -64,14 +56,20 @@ size_t batch_rows(const struct batch *b)
 	return b->n;
 }
 
-void batch_add(struct batch *b, PGresult *row, struct stream_id id, size_t bytes, double created_at)
+void batch_add(struct batch *b, PGresult *row, struct stream_id id)
 {
+	double created_at = row_created_at(row);
+	struct row *last;
+
 	assert(!batch_full(b));
 	assert(b->n == 0 || stream_id_compare(batch_last(b), id) < 0);
 	if (b->n == 0 || created_at < b->oldest)
 		b->oldest = created_at;
-	b->rows[b->n++] = (struct row){row, id};
-	b->bytes += bytes;
+	last = &b->rows[b->n++];
+	last->res = row;
+	last->id = id;
+	row_time(row, last->time);
+	b->bytes += (size_t)row_size(row);
 }
 
 struct stream_id batch_first(const struct batch *b)
@@ -98,9 +96,9 @@ struct stream_id batch_id(const struct batch *b, size_t i)
 struct event_text batch_field(const struct batch *b, size_t i, enum event_field field)
 {
 	assert(i < b->n && field < EVENT_ROW_FIELDS);
-	const PGresult *res = b->rows[i].res;
-	int column = PQfnumber(res, columns[field]);
+	const struct row *row = &b->rows[i];
 
-	assert(column >= 0);
-	return (struct event_text){PQgetvalue(res, 0, column), (size_t)PQgetlength(res, 0, column)};
+	if (field == EVENT_TIME)
+		return (struct event_text){row->time, strlen(row->time)};
+	return row_field(row->res, field);
 }

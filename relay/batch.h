@@ -25,9 +25,8 @@ void batch_clear(struct batch *b);
 bool batch_full(const struct batch *b);
 size_t batch_rows(const struct batch *b);
 
-/* row is the batch's now; id must be above batch_last(). */
-void batch_add(
-    struct batch *b, PGresult *row, struct stream_id id, size_t bytes, double created_at);
+/* row (relay/row.h) is the batch's now; id must be above batch_last(). */
+void batch_add(struct batch *b, PGresult *row, struct stream_id id);
 
 /* Of a batch that has rows. */
 struct stream_id batch_first(const struct batch *b);

@@ -1,8 +1,8 @@
 #include "relay/outbox.h"
 
 #include "common/memory.h"
-#include "common/pg.h"
 #include "relay/chain.h"
+#include "relay/row.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -88,21 +88,20 @@ static void note_obstacle(struct outbox *o, const PGresult *row)
 	    "outbox row %" PRId64 " (source %s, message %s) has %" PRId64
 	    " bytes, more than --max-event %" PRId64
 	    ": nothing behind it is published until that is raised",
-	    pg_int(row, 0, "id"), pg_text(row, 0, "source"), pg_text(row, 0, "message_id"),
-	    pg_int(row, 0, "size"), o->max_event);
+	    row_id(row), row_field(row, EVENT_SOURCE).s, row_field(row, EVENT_ID).s, row_size(row),
+	    o->max_event);
 }
 
 /* False: it is too large, and stays where it is. Takes over row. */
 static bool take_row(struct outbox *o, PGresult *row, struct batch *batch)
 {
-	if (!pg_bool(row, 0, "whole")) {
+	if (!row_whole(row)) {
 		note_obstacle(o, row);
 		PQclear(row);
 		return false;
 	}
-	o->position.seq = pg_uint(row, 0, "id");
-	batch_add(batch, row, o->position, (size_t)pg_int(row, 0, "size"),
-	    strtod(pg_text(row, 0, "created_at"), NULL));
+	o->position.seq = (uint64_t)row_id(row);
+	batch_add(batch, row, o->position);
 	return true;
 }
 

@@ -1,4 +1,4 @@
--- The rows of one tick, in order.
+-- The rows of one tick, in order.  relay/row.c knows their columns.
 -- $1 shard  $2 tick  $3 only ids above this  $4 the greatest size of a row that is given whole
 -- Ids are sorted first and the rows fetched by them, so that a sort never holds bodies; created_at
 -- goes along, so that each is looked for in one partition.  OFFSET 0 keeps the join one scan of index
@@ -6,10 +6,8 @@
 SELECT o.id, s.size, s.size <= $4 AS whole,
     left(o.message_id, s.shown) AS message_id, left(o.source, s.shown) AS source,
     left(o.type, s.shown) AS type, left(o.subject, s.shown) AS subject,
-    coalesce(to_char(o.time, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), o.time::text) AS time,
-    left(o.traceparent, s.shown) AS traceparent,
-    CASE WHEN s.size <= $4 THEN o.data END AS data, o.first_position,
-    extract(epoch FROM o.created_at)::float8 AS created_at
+    o.time, left(o.traceparent, s.shown) AS traceparent,
+    CASE WHEN s.size <= $4 THEN o.data END AS data, o.first_position, o.created_at
 FROM (SELECT b.id, b.created_at
       FROM intake.tick_ranges($1, $2) AS r
       CROSS JOIN LATERAL (SELECT o.id, o.created_at FROM intake.outbox AS o

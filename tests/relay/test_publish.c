@@ -70,6 +70,28 @@ static void an_entry_is_its_row(void)
 	world_close(w);
 }
 
+/* The entry's time is what PostgreSQL's to_char() makes of the row's, far from today too. */
+static void a_time_is_written_by_its_digits(void)
+{
+	static const char *const times[] = {"1970-01-01 00:00:00+00",
+	    "1999-12-31 23:59:59.999999+00", "2000-02-29 12:00:00.000001+00",
+	    "1969-12-31 23:59:59.5+00", "0001-01-01 00:00:00+00", "0044-03-15 00:00:00+00 BC",
+	    "12345-06-07 08:09:10+00", "-infinity"};
+	struct world *w = stack_open(1);
+	size_t n = sizeof(times) / sizeof(times[0]);
+
+	for (size_t i = 0; i < n; i++)
+		world_sql(
+		    w, "SELECT intake.emit('app', 'm%zu', 't', 's', '{}', '%s')", i, times[i]);
+	stack_relay(w, NULL, NULL);
+	CHECK(stack_await_published(w, WAIT_MS));
+	CHECK_INT(world_int(w, "SELECT count(*) FROM witness.entry AS e JOIN intake.outbox AS o "
+			       "USING (message_id) WHERE e.time = coalesce(to_char(o.time AT TIME "
+			       "ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"'), o.time::text)"),
+	    (int64_t)n);
+	world_close(w);
+}
+
 static void lower_id_commits_later(void)
 {
 	struct world *w = stack_open(1);
@@ -286,6 +308,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 	    {"rows become entries", rows_become_entries},
 	    {"an entry is its row", an_entry_is_its_row},
+	    {"a time is written by its digits", a_time_is_written_by_its_digits},
 	    {"B32 a lower id commits later, or never", lower_id_commits_later},
 	    {"B33 a transaction idles, here and in another database", idle_elsewhere},
 	    {"savepoints: what was rolled back is not published", parts_rolled_back},
