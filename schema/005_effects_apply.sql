@@ -73,22 +73,33 @@ COMMENT ON FUNCTION effects.ledger_kind IS 'The ledger entry that a kind of noti
 CREATE FUNCTION effects.apply_purchase(event json)
 RETURNS void LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
-	d json := event -> 'data';
-	p json := d -> 'purchase';
+	m record;
+	p record;
 BEGIN
-	IF coalesce(json_typeof(p), 'null') <> 'object' THEN
+	-- Each object is parsed once, where json's operators would parse all of it for every member.  As
+	-- text, since a member that is not used may be anything.
+	SELECT e.source, e.id, d.store, d.kind, d.transaction_id, d.quantity, d.amount_minor, d.currency,
+	    d.purchase
+	INTO m
+	FROM json_to_record(event) AS e(source text, id text, data json)
+	CROSS JOIN LATERAL json_to_record(CASE WHEN json_typeof(e.data) = 'object' THEN e.data END)
+	    AS d(store text, kind text, transaction_id text, quantity text, amount_minor text,
+	        currency text, purchase json);
+	IF json_typeof(m.purchase) IS DISTINCT FROM 'object' THEN
 		RETURN; -- no purchase: nothing to entitle to
 	END IF;
+	SELECT * INTO p FROM json_to_record(m.purchase) AS r(store text, store_purchase_id text,
+	    account_ref text, product_id text, state text, will_renew text, expires_at text,
+	    occurred_at text, rank text, last_notification_id text, version text);
 	-- What another source claims about a store's purchase or payment moves neither.
-	IF (event ->> 'source', event ->> 'source') IS DISTINCT FROM (d ->> 'store', p ->> 'store') THEN
+	IF (m.source, m.source) IS DISTINCT FROM (m.store, p.store) THEN
 		RETURN;
 	END IF;
 	INSERT INTO effects.entitlement AS e (store, store_purchase_id, account_ref, product_id, state,
 	    will_renew, expires_at, occurred_at, rank, notification_id, version)
-	VALUES (p ->> 'store', p ->> 'store_purchase_id', p ->> 'account_ref', p ->> 'product_id',
-	    p ->> 'state', (p ->> 'will_renew')::boolean, (p ->> 'expires_at')::timestamptz,
-	    (p ->> 'occurred_at')::timestamptz, (p ->> 'rank')::smallint,
-	    p ->> 'last_notification_id', (p ->> 'version')::bigint)
+	VALUES (p.store, p.store_purchase_id, p.account_ref, p.product_id, p.state,
+	    p.will_renew::boolean, p.expires_at::timestamptz, p.occurred_at::timestamptz,
+	    p.rank::smallint, p.last_notification_id, p.version::bigint)
 	ON CONFLICT (store, store_purchase_id) DO UPDATE SET
 	    account_ref = coalesce(excluded.account_ref, e.account_ref),
 	    product_id = excluded.product_id, state = excluded.state,
@@ -102,10 +113,9 @@ BEGIN
 
 	INSERT INTO effects.ledger (store, transaction_id, kind, quantity, amount_minor, currency, source,
 	    message_id)
-	SELECT d ->> 'store', d ->> 'transaction_id', effects.ledger_kind(d ->> 'kind'),
-	    (d ->> 'quantity')::bigint, (d ->> 'amount_minor')::bigint, d ->> 'currency',
-	    event ->> 'source', event ->> 'id'
-	WHERE effects.ledger_kind(d ->> 'kind') IS NOT NULL AND d ->> 'transaction_id' IS NOT NULL
+	SELECT m.store, m.transaction_id, effects.ledger_kind(m.kind),
+	    m.quantity::bigint, m.amount_minor::bigint, m.currency, m.source, m.id
+	WHERE effects.ledger_kind(m.kind) IS NOT NULL AND m.transaction_id IS NOT NULL
 	ON CONFLICT (store, transaction_id, kind) DO NOTHING;
 END
 $$;
