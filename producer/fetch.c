@@ -245,11 +245,12 @@ static void finish(struct fetcher *f, struct task *task, CURLcode result)
 	} else {
 		answer.error = error_text(task, result);
 	}
-	task->done(task->ctx, &answer);
-	task_free(task);
+	/* Whoever is called back may ask again at once. */
 	pthread_mutex_lock(&f->lock);
 	f->n_tasks--;
 	pthread_mutex_unlock(&f->lock);
+	task->done(task->ctx, &answer);
+	task_free(task);
 }
 
 /* False when the fetcher is closing. */

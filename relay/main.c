@@ -65,7 +65,7 @@ static const char *unfit(void *ctx)
 static int run_leases(
     struct config *c, struct status *status, struct metrics *metrics, struct err *err)
 {
-	struct shard_context context = {c, status, NULL};
+	struct shard_context context = {.config = c, .status = status};
 	struct retention *retention = NULL;
 	struct leases *leases = NULL;
 	unsigned shards;
@@ -75,6 +75,7 @@ static int run_leases(
 		return 0;
 	status_start(status, shards);
 	context.reach = reach_new(c->redis_url, c->lease_ms);
+	context.ends = mem_zalloc(shards, sizeof(*context.ends));
 
 	struct lease_options options = {.database_url = c->database_url,
 	    .schema = "intake",
@@ -96,6 +97,7 @@ done:
 	leases_close(leases);
 	retention_stop(retention);
 	reach_free(context.reach);
+	free(context.ends);
 	return rc;
 }
 

@@ -234,6 +234,7 @@ void shard_run(struct lease *lease, void *ctx)
 	    .reach = context->reach,
 	    .lease = lease,
 	    .number = lease_shard(lease),
+	    .known = context->ends[lease_shard(lease)],
 	    .silence_ms = DB_SILENCE_MIN_MS};
 
 	rng_seed_random(&s.rng);
@@ -242,6 +243,7 @@ void shard_run(struct lease *lease, void *ctx)
 	s.replay = replay_new(s.config->name_space, s.number);
 	status_taken(s.status);
 	run_sessions(&s);
+	context->ends[s.number] = s.known;
 	status_released(s.status);
 	replay_free(s.replay);
 	trim_free(s.trim);

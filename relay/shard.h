@@ -10,6 +10,7 @@
 #define UMAVEZ_RELAY_SHARD_H
 
 #include "common/lease.h"
+#include "common/stream_id.h"
 #include "relay/config.h"
 #include "relay/reach.h"
 #include "relay/status.h"
@@ -18,6 +19,9 @@ struct shard_context {
 	const struct config *config;
 	struct status *status;
 	struct reach *reach;
+	/* By shard: where its stream was last known to end.  From one worker of the shard to the
+	 * next, of which there is one at a time: what Redis lost in between is noticed. */
+	struct stream_id *ends;
 };
 
 /* A lease_worker_fn: ctx is the struct shard_context. */

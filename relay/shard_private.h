@@ -28,7 +28,7 @@ struct shard {
 	unsigned number;
 	struct rng rng;
 
-	/* Kept over sessions. */
+	/* Kept over sessions; the first also over workers. */
 	struct stream_id known; /* where the stream was last known to end */
 	int64_t silence_ms;     /* how long PostgreSQL may say nothing */
 	int64_t trim_due_us, floor_due_us;

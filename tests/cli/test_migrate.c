@@ -144,7 +144,8 @@ static void check_resumes(void)
 	world_sql(world,
 	    "DELETE FROM effects.migration WHERE version = 9; DROP INDEX effects.inbox_age;"
 	    "DROP FUNCTION effects.purge_inbox, effects.position_key, effects.key_position,"
-	    " effects.park_purged, effects.raise_positions;"
+	    " effects.park_purged, effects.raise_positions, effects.forget_obstacle,"
+	    " effects.forget_consumer;"
 	    "DELETE FROM intake.setting; DELETE FROM intake.tick; DELETE FROM intake.shard_lease");
 	CHECK_INT(
 	    migrate((const char *const[]){"--shards", "2", "--only", "intake", NULL}, NULL, NULL),

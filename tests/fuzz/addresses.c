@@ -59,8 +59,13 @@ static void check_endpoint(const char *text)
 	free(host);
 }
 
-/* Of a masked text nobody reads a password: it may hide more than that, as it does behind a user
- * who is called "password=". */
+static bool looks_like_a_parameter(const char *text)
+{
+	return text && strcasestr(text, "password");
+}
+
+/* Of a masked text nobody reads a password: it may hide more than that, as it does behind a user or
+ * in a password with "password=" in it. */
 static void check_redis_mask(const char *text, const char *masked)
 {
 	struct err err = ERR_INIT;
@@ -68,7 +73,8 @@ static void check_redis_mask(const char *text, const char *masked)
 
 	if (redis_url_parse(text, &url, &err) == 0) {
 		const struct redis_login *server = &url.login, *sentinel = &url.sentinel_login;
-		bool hides_more = server->user && strcasestr(server->user, "password");
+		bool hides_more = looks_like_a_parameter(server->user) ||
+				  looks_like_a_parameter(server->password);
 
 		if (server->password && *server->password)
 			FUZZ_CHECK(hides_more || strstr(masked, ":***@"));

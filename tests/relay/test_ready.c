@@ -146,6 +146,24 @@ static void shards_go_where_redis_answers(void)
 	world_close(w);
 }
 
+/* The shard's next worker is another thread, but of a relay that had seen the entries. */
+static void what_redis_lost_meanwhile_is_told(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	stack_emit(w, "a", 20);
+	stack_check(w, 0);
+	world_redis_stop(w, false);
+	CHECK(proc_await_log(relay, NOT_HELD, WAIT_MS));
+	CHECK(world_await_int(
+	    w, 0, WAIT_MS, "SELECT count(*) FROM intake.shard_lease WHERE holder <> ''"));
+	world_redis_start(w, false);
+	CHECK(proc_await_log(relay, "Redis has lost entries", WAIT_MS));
+	stack_check(w, 0);
+	world_close(w);
+}
+
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
@@ -167,6 +185,7 @@ int main(int argc, char **argv)
 	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
 	    {"without Redis no shard is taken", without_redis_no_shard_is_taken},
 	    {"shards go where Redis answers", shards_go_where_redis_answers},
+	    {"what Redis lost meanwhile is told", what_redis_lost_meanwhile_is_told},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};
