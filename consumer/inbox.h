@@ -35,7 +35,7 @@ void inbox_close(struct inbox *b); /* NULL is fine */
 /* Of a shard. In a replay what came before the cursor in the stream may not be applied yet. */
 struct cursor {
 	struct stream_id at;
-	bool replaying; /* perhaps */
+	bool replaying;               /* perhaps */
 	struct stream_id replay_from; /* where it was when the replay began; 0-0 otherwise */
 };
 
