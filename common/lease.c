@@ -209,6 +209,9 @@ static int claim(struct leases *l, unsigned limit, struct err *err)
 	return 0;
 }
 
+/* Presence comes first: who forgets this consumer meanwhile sees it, and leaves its rows alone, or
+ * has removed those that are made anew here (effects.forget_consumer).  It may forget us at any
+ * time that we stood still for longer than a lease, so they are made before each claim. */
 static int share(struct leases *l, struct err *err)
 {
 	unsigned instances;
@@ -218,9 +221,11 @@ static int share(struct leases *l, struct err *err)
 	unsigned part = even_share(l->options.shards, instances), held = count_held(l);
 	if (held > part)
 		give_back(l, held - part);
-	else if (held < part && l->conn)
-		return claim(l, part - held, err);
-	return 0;
+	if (held >= part || !l->conn)
+		return 0;
+	if (lease_table_prepare(l->table, l->conn, err) < 0)
+		return -1;
+	return claim(l, part - held, err);
 }
 
 /* Presence ends too, so that the others take the shards: as each worker returns, or its lease
@@ -255,9 +260,7 @@ static int connect_database(struct leases *l, struct err *err)
 
 	if (l->conn)
 		return 0;
-	if (pg_connect(l->options.database_url, &session, &l->conn, err) < 0)
-		return -1;
-	return lease_table_prepare(l->table, l->conn, err);
+	return pg_connect(l->options.database_url, &session, &l->conn, err);
 }
 
 /* Renewal comes first: it is what has a deadline. */

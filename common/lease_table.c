@@ -175,18 +175,11 @@ int lease_table_attend(
 	return 0;
 }
 
-/* Presence comes first: who forgets this consumer meanwhile sees it, and leaves its rows alone, or
- * has removed those that are made anew here (effects.forget_consumer). */
 int lease_table_prepare(const struct lease_table *t, PGconn *conn, struct err *err)
 {
 	const char *more[] = {t->shards};
-	unsigned instances;
 
-	if (!t->options->consumer)
-		return 0;
-	if (lease_table_attend(t, conn, &instances, err) < 0)
-		return -1;
-	return run(t, conn, t->prepare, 1, more, NULL, err);
+	return t->options->consumer ? run(t, conn, t->prepare, 1, more, NULL, err) : 0;
 }
 
 int lease_table_claim(const struct lease_table *t, PGconn *conn, const struct lease *leases,

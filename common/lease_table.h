@@ -21,8 +21,8 @@ struct lease_table;
 struct lease_table *lease_table_new(const struct lease_options *options);
 void lease_table_free(struct lease_table *t); /* NULL is fine */
 
-/* Say that we live and make the rows that this consumer lacks; intake's are made by migrate. Writes
- * instance, shard_lease. */
+/* Make the rows that this consumer lacks, having said that we live; intake's are made by migrate.
+ * Writes shard_lease. */
 int lease_table_prepare(const struct lease_table *t, PGconn *conn, struct err *err) warn_unused;
 
 /* Renew the HELD and RESTING ones; ret_renewed[shard] says whose row still carries our name and

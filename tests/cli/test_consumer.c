@@ -161,12 +161,42 @@ static void check_begins_anew(void)
 	    "unix:///nowhere/redis.sock");
 }
 
+static int64_t count_present(void)
+{
+	return world_int(world,
+	    "SELECT (SELECT count(*) FROM effects.instance WHERE consumer = 'mailer'"
+	    " AND expires_at > clock_timestamp())"
+	    " + (SELECT count(*) FROM effects.shard_lease WHERE consumer = 'mailer'"
+	    " AND holder IS NOT NULL AND expires_at > clock_timestamp())");
+}
+
+static bool is_absent(void *ctx)
+{
+	(void)ctx;
+	return count_present() == 0;
+}
+
+/* It seemed to be gone, and is a new one from then on, without being started again. */
+static void check_stopped_meanwhile(void)
+{
+	proc_kill(mailer, SIGSTOP);
+	CHECK(await(is_absent, NULL, WAIT_MS));
+	SAYS(0, "destroyed in umavez:purchases:{0}, at ", "", "forget", "mailer", "--yes");
+	CHECK_INT(count_rows("mailer"), 0);
+	proc_kill(mailer, SIGCONT);
+	receive("d", 6);
+	CHECK(world_await_int(world, 6, WAIT_MS,
+	    "SELECT count(*) FROM effects.inbox WHERE consumer = 'mailer'"
+	    " AND message_id LIKE 'd%%'"));
+}
+
 static const struct check checks[] = {
     {"one that lives is not forgotten", check_alive},
     {"nor one for which messages are parked", check_parked},
     {"it is asked again in the transaction", check_refused_within},
     {"nothing tells of a forgotten one, or waits for it", check_forgotten},
     {"one of the same name begins anew", check_begins_anew},
+    {"and so does one that was only stopped", check_stopped_meanwhile},
     {NULL, NULL},
 };
 
