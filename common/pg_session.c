@@ -25,8 +25,9 @@ static void silence(void *arg, const PGresult *notice)
 }
 
 /*
- * libpq takes the user and the password up to the first '@' or '/'.  With an unescaped one inside,
- * the rest of the password would become a host name, and appear in error messages.
+ * libpq takes the user and the password up to the first '@', if no '/' comes before it.  With an
+ * unescaped one inside, the rest of the password would become a host name, and appear in error
+ * messages.
  */
 static bool ambiguous(const char *url)
 {
@@ -35,9 +36,9 @@ static bool ambiguous(const char *url)
 	if (!authority)
 		return false;
 	authority += 3;
-	size_t len = strcspn(authority, "?");
-	const char *last = memrchr(authority, '@', len);
-	return last && (size_t)(last - authority) != strcspn(authority, "@/");
+	const char *end = authority + strcspn(authority, "@/");
+	const char *hosts = *end == '@' ? end + 1 : authority;
+	return memchr(hosts, '@', strcspn(hosts, "?")) != NULL;
 }
 
 /* NULL with an error; else free with PQconninfoFree(). */

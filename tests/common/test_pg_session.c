@@ -217,7 +217,7 @@ static void passwords_stay_out_of_errors(void)
 {
 	static const char *const urls[] = {"postgresql://u:hunter2@[::1/db",
 	    "postgresql://u:hunter2/x@127.0.0.1:1/db", "postgresql://u:a@hunter2@127.0.0.1:1/db",
-	    "postgresql://u:hunter2@127.0.0.1:1/db",
+	    "postgresql://u:a?b@hunter2@127.0.0.1:1/db", "postgresql://u:hunter2@127.0.0.1:1/db",
 	    "postgresql://u:hunter2@127.0.0.1:1/db?nosuch=1",
 	    "postgresql://u:%zzhunter2@127.0.0.1:1/db",
 	    "host=127.0.0.1 port=1 password=hunter2 nosuch=1",
