@@ -3,6 +3,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/option.h"
 #include "producer/json.h"
 
 #include <jose/jwk.h>
@@ -36,6 +37,7 @@ struct key_set {
 
 struct jwks {
 	struct jwks_config config; /* its strings are ours */
+	char *shown_url;           /* without a password */
 	struct fetcher *fetcher;
 	pthread_mutex_t lock; /* of all that follows; times are on the clock that never steps */
 	struct key_set *keys; /* NULL before the first */
@@ -186,9 +188,9 @@ static void on_answer(void *ctx, const struct fetch_answer *answer)
 		why = "the answer is not 200";
 	if (keys)
 		log_info(
-		    "keys fetched", lf_str("url", j->config.url), lf_int("keys", (int64_t)keys->n));
+		    "keys fetched", lf_str("url", j->shown_url), lf_int("keys", (int64_t)keys->n));
 	else
-		log_warn("keys not fetched", lf_str("url", j->config.url),
+		log_warn("keys not fetched", lf_str("url", j->shown_url),
 		    lf_int("status", answer->status), lf_str("error", why));
 	pthread_mutex_lock(&j->lock);
 	settle(j, keys, jwks_max_age_ms(answer->cache_control, DEFAULT_MAX_AGE_MS), now_ms());
@@ -211,7 +213,7 @@ static void start_fetch(struct jwks *j, int64_t now)
 		return;
 	j->fetching = true;
 	if (fetch_start(j->fetcher, &request, on_answer, j, &err) < 0) {
-		log_warn("keys not fetched", lf_str("url", j->config.url), lf_err(&err));
+		log_warn("keys not fetched", lf_str("url", j->shown_url), lf_err(&err));
 		settle(j, NULL, 0, now);
 		j->fetching = false;
 	}
@@ -256,21 +258,31 @@ int jwks_open(const struct jwks_config *config, struct fetcher *fetcher, struct 
     struct err *err)
 {
 	struct key_set *keys = NULL;
+	char *shown_url = NULL;
 	struct jwks *j;
 	const char *why;
+	int rc = -1;
 
 	if (config->file) {
 		keys = read_file(config->file, &why);
-		if (!keys)
-			return err_set(err, ERR_USAGE, "%s: %s", config->file, why);
-	} else if (fetch_check_url(config->url, true, err) < 0) {
-		err->kind = ERR_USAGE;
-		return err_wrap(err, "%s", config->url);
+		if (!keys) {
+			err_set(err, ERR_USAGE, "%s: %s", config->file, why);
+			goto done;
+		}
+	} else {
+		shown_url = option_mask_url(config->url);
+		if (fetch_check_url(config->url, true, err) < 0) {
+			err->kind = ERR_USAGE;
+			err_wrap(err, "%s", shown_url);
+			goto done;
+		}
 	}
 	j = mem_zalloc(1, sizeof(*j));
 	j->config = *config;
 	j->config.file = mem_strdup(config->file);
 	j->config.url = mem_strdup(config->url);
+	j->shown_url = shown_url;
+	shown_url = NULL; /* the set's now */
 	j->fetcher = fetcher;
 	j->keys = keys;
 	pthread_mutex_init(&j->lock, NULL);
@@ -280,7 +292,10 @@ int jwks_open(const struct jwks_config *config, struct fetcher *fetcher, struct 
 		pthread_mutex_unlock(&j->lock);
 	}
 	*ret_jwks = j;
-	return 0;
+	rc = 0;
+done:
+	free(shown_url);
+	return rc;
 }
 
 void jwks_close(struct jwks *j)
@@ -291,6 +306,7 @@ void jwks_close(struct jwks *j)
 	pthread_mutex_destroy(&j->lock);
 	free((char *)j->config.file);
 	free((char *)j->config.url);
+	free(j->shown_url);
 	free(j);
 }
 

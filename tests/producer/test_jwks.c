@@ -318,12 +318,13 @@ static void test_rfc7517(void)
 
 static void test_insecure_url(void)
 {
-	struct jwks_config config = {.url = "http://www.googleapis.com/oauth2/v3/certs"};
+	struct jwks_config config = {.url = "http://me:secret@www.googleapis.com/oauth2/v3/certs"};
 	struct err err = ERR_INIT;
 	struct jwks *keys = NULL;
 
 	CHECK_INT(jwks_open(&config, NULL, &keys, &err), -1);
 	CHECK_INT(err.kind, ERR_USAGE);
+	CHECK(strncmp(err.message, "http://me:***@www.", 18) == 0);
 	CHECK(keys == NULL);
 }
 
