@@ -51,7 +51,7 @@ COMMENT ON FUNCTION intake.day_ms IS 'Midnight in UTC as milliseconds since 1970
 -- Only a table that is attached locks little: the parent's writers go on, whereas CREATE ... PARTITION
 -- OF would stop them.  What is locked is DEFAULT, which is scanned: nearly always an empty table.
 CREATE FUNCTION intake.make_partition(parent text, first_day date)
-RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+RETURNS void LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp SET DateStyle = ISO AS $$
 DECLARE
 	name text := intake.partition_name(parent, first_day);
 	end_day date := first_day + intake.partition_days(parent);
@@ -62,9 +62,10 @@ BEGIN
 		EXECUTE format('ALTER TABLE intake.outbox ATTACH PARTITION intake.%I FOR VALUES FROM (%L) TO (%L)',
 		    name, first_day || ' 00:00:00+00', end_day || ' 00:00:00+00');
 	ELSE
-		-- The first one also holds the roots, whose previous tick is 0.
+		-- The first one also holds the roots, whose previous tick is 0; unless they are in DEFAULT.
 		EXECUTE format('ALTER TABLE intake.tick ATTACH PARTITION intake.%I FOR VALUES FROM (%s) TO (%s)',
 		    name, CASE WHEN EXISTS (SELECT FROM intake.partition AS p WHERE p.parent = 'tick')
+		        OR EXISTS (SELECT FROM intake.tick_default AS d WHERE d.previous_tick < intake.day_ms(first_day))
 		    THEN intake.day_ms(first_day)::text ELSE 'MINVALUE' END, intake.day_ms(end_day));
 	END IF;
 END

@@ -5,6 +5,7 @@
 #include "tests/schema/notes.h"
 #include "tests/schema/past.h"
 #include "tests/support/check.h"
+#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <pthread.h>
@@ -267,6 +268,44 @@ static void check_makes(void)
 	    15);
 }
 
+/* Whatever session of the owner's makes them: its dates may look as they like. */
+static void check_dates(void)
+{
+	static const char *const styles[] = {"SQL, YMD", "Postgres, YMD", "German"};
+	PGconn *conn = world_pg(world);
+
+	for (size_t i = 0; i < sizeof(styles) / sizeof(styles[0]); i++) {
+		char *set = text_format(
+		    "SET DateStyle = '%s'; SET TimeZone = 'Pacific/Kiritimati'", styles[i]);
+		PGresult *res;
+
+		past_make(world);
+		PQclear(PQexec(conn, set));
+		res = PQexec(conn, "SELECT intake.make_partitions()");
+		CHECK_INT(PQresultStatus(res), PGRES_TUPLES_OK);
+		PQclear(res);
+		CHECK_INT(made(), 0);
+		free(set);
+	}
+	PQfinish(conn);
+}
+
+/* All partitions of tick were dropped while DEFAULT was too large for new ones. */
+static void check_only_default(void)
+{
+	past_make(world);
+	world_sql(world,
+	    "DO $$ DECLARE name text; BEGIN"
+	    " FOR name IN SELECT relation::regclass FROM intake.partition WHERE parent = 'tick'"
+	    " LOOP EXECUTE 'DROP TABLE ' || name; END LOOP; END $$");
+	world_sql(world, "INSERT INTO intake.tick (shard, previous_tick, tick, snapshot)"
+			 " VALUES (0, 0, 10, '9:9:'), (0, 10, 20, '9:9:')");
+	CHECK(made() > 0);
+	CHECK_INT(made(), 0);
+	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.tick_default"), 2);
+	CHECK(world_int(world, "SELECT days_ahead FROM intake.retention_health()") >= 14);
+}
+
 static void *make_them(void *ret)
 {
 	PGconn *conn = world_pg(world);
@@ -423,6 +462,8 @@ static const struct check checks[] = {
     {"a replay under way keeps what it needs", check_replay},
     {"P8 ticks are a chain, of different names", check_chain},
     {"partitions are made ahead, once", check_makes},
+    {"partitions are made whatever dates look like", check_dates},
+    {"partitions are made when there is only DEFAULT", check_only_default},
     {"partitions are made by all at once", check_all_at_once},
     {"what is in DEFAULT stays in DEFAULT", check_default},
     {"a clock that steps back", check_clock_back},
