@@ -96,7 +96,7 @@ static char *session_options(const char *base, const struct pg_session *s, const
 	    " -c TimeZone=UTC -c DateStyle=ISO -c bytea_output=hex -c jit=off"
 	    " -c standard_conforming_strings=on -c client_min_messages=notice"
 	    " -c statement_timeout=%" PRId64 " -c lock_timeout=%" PRId64
-	    " -c idle_in_transaction_session_timeout=%" PRId64,
+	    " -c idle_in_transaction_session_timeout=%" PRId64 " -c idle_session_timeout=0",
 	    base, nonce, s->statement_timeout, s->lock_timeout, s->idle_in_transaction_timeout);
 }
 

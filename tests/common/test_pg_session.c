@@ -109,6 +109,20 @@ static void commit_is_raised_never_lowered(void)
 	free(url);
 }
 
+/* A session that waits for work is not to be ended for it. */
+static void idle_sessions_stay(void)
+{
+	char *url = url_of("hasty", "");
+	PGconn *conn;
+
+	world_sql(world, "CREATE ROLE hasty LOGIN");
+	world_sql(world, "ALTER ROLE hasty SET idle_session_timeout = '10ms'");
+	conn = open_ok(url);
+	expect(conn, "idle_session_timeout", "0");
+	PQfinish(conn);
+	free(url);
+}
+
 static void options_of_the_url_stay(void)
 {
 	char *url = url_of("postgres", "&options=-c%20work_mem%3D5MB%20-c%20TimeZone%3DAsia/Tokyo");
@@ -303,6 +317,7 @@ static void versions_are_those_of_the_files(void)
 static const struct check checks[] = {
     {"whatever the role says", whatever_the_role_says},
     {"synchronous_commit is raised, never lowered", commit_is_raised_never_lowered},
+    {"a session may be idle", idle_sessions_stay},
     {"options of the URL stay", options_of_the_url_stay},
     {"keyword form", keyword_form},
     {"a read-only server is lost", read_only_is_lost},
