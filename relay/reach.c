@@ -11,6 +11,9 @@
 /* In place of a time: it answers. */
 #define NEVER_US INT64_MAX
 
+/* Who is told to stop meanwhile waits for the answer. */
+#define ASK_MS 2000
+
 struct reach {
 	const char *redis_url;
 	int64_t patience_ms;
@@ -48,9 +51,10 @@ void reach_answered(struct reach *r)
 
 static int ask(const struct reach *r, struct err *err)
 {
+	int64_t third_ms = r->patience_ms / 3 + 1;
 	struct redis *redis = NULL;
 
-	if (redis_open(r->redis_url, r->patience_ms / 3 + 1, &redis, err) < 0)
+	if (redis_open(r->redis_url, third_ms < ASK_MS ? third_ms : ASK_MS, &redis, err) < 0)
 		return -1;
 	redis_close(redis);
 	return 0;

@@ -12,7 +12,7 @@
 struct reach;
 
 /* Silence counts after patience_ms; so that it is asked in time, no question takes longer than a
- * third of that.  redis_url is borrowed. */
+ * third of that, nor than two seconds.  redis_url is borrowed. */
 struct reach *reach_new(const char *redis_url, int64_t patience_ms);
 void reach_free(struct reach *r); /* NULL is fine */
 

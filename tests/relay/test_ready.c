@@ -164,6 +164,23 @@ static void what_redis_lost_meanwhile_is_told(void)
 	world_close(w);
 }
 
+/* However long a lease is, what stops the relay need not wait for a Redis that is silent. */
+static void silence_does_not_delay_the_end(void)
+{
+	static const char *const args[] = {"--lease", "1h", NULL};
+	struct world *w = stack_open(1);
+	struct proxy *network = world_redis_proxy(w);
+	struct proc *relay;
+
+	proxy_hold(network, PROXY_BOTH);
+	world_via(w, NULL, network);
+	relay = stack_relay(w, args, NULL);
+	CHECK(proc_await_log(relay, "msg=started", WAIT_MS));
+	proc_kill(relay, SIGTERM);
+	CHECK_INT(proc_wait(relay, WAIT_MS), 0);
+	world_close(w);
+}
+
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
@@ -186,6 +203,7 @@ int main(int argc, char **argv)
 	    {"without Redis no shard is taken", without_redis_no_shard_is_taken},
 	    {"shards go where Redis answers", shards_go_where_redis_answers},
 	    {"what Redis lost meanwhile is told", what_redis_lost_meanwhile_is_told},
+	    {"silence does not delay the end", silence_does_not_delay_the_end},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};
