@@ -50,6 +50,13 @@ static enum happening next_happening(struct planner *p, struct life *life)
 	return likely[below(&p->rng, sizeof(likely) / sizeof(likely[0]))];
 }
 
+/* A UUID, as an app that names its buyers makes one for each. */
+static char *apple_account(const struct planner *p, const struct life *life)
+{
+	return text_format("%08llx-0000-4000-8000-%012x",
+	    (unsigned long long)p->options->seed & 0xffffffff, (unsigned)life->number);
+}
+
 static void make_apple(struct planner *p, const struct life *life, enum happening what,
     int64_t at_ms, struct load_item *item)
 {
@@ -67,11 +74,13 @@ static void make_apple(struct planner *p, const struct life *life, enum happenin
 	char *original = text_format(
 	    "%llu%05d", (unsigned long long)p->options->seed % 1000000000, life->number);
 	char *transaction = text_format("%s%03d", original, life->period);
+	char *account = apple_account(p, life);
 	struct apple_spec spec = {.type = types[what][0],
 	    .subtype = types[what][1],
 	    .original_transaction_id = original,
 	    .transaction_id = transaction,
 	    .product_id = "monthly",
+	    .account_token = account,
 	    .signed_date = at_ms,
 	    .purchase_date = at_ms,
 	    .expires_date = at_ms + INT64_C(30) * 86400 * 1000,
@@ -86,6 +95,7 @@ static void make_apple(struct planner *p, const struct life *life, enum happenin
 	item->body = apple_body(p->signer, &spec);
 	free(original);
 	free(transaction);
+	free(account);
 }
 
 static void make_google(struct planner *p, const struct life *life, enum happening what,
@@ -114,22 +124,27 @@ static void make_google(struct planner *p, const struct life *life, enum happeni
 
 static char *stripe_invoice(const char *subscription, const struct life *life, enum happening what)
 {
-	return text_format("{\"object\":\"invoice\",\"id\":\"in_%s_%d\",\"billing_reason\":\"%s\","
+	return text_format("{\"object\":\"invoice\",\"id\":\"in_%s_%d\",\"customer\":\"cus_%d\","
+			   "\"billing_reason\":\"%s\","
 			   "\"amount_paid\":999,\"currency\":\"eur\",\"next_payment_attempt\":%s,"
+			   "\"lines\":{\"data\":[{\"quantity\":1,\"pricing\":{\"price_details\":"
+			   "{\"price\":\"price_1\",\"product\":\"prod_1\"}}}]},"
 			   "\"parent\":{\"type\":\"subscription_details\","
 			   "\"subscription_details\":{\"subscription\":\"%s\"}}}",
-	    subscription, life->period,
+	    subscription, life->period, life->number,
 	    life->period == 0 ? "subscription_create" : "subscription_cycle",
 	    what == GRACE ? "1900000000" : "null", subscription);
 }
 
-static char *stripe_subscription(const char *subscription, enum happening what)
+static char *stripe_subscription(
+    const char *subscription, const struct life *life, enum happening what)
 {
-	return text_format("{\"object\":\"subscription\",\"id\":\"%s\",\"status\":\"%s\","
-			   "\"cancel_at_period_end\":%s,\"items\":{\"data\":[{"
+	return text_format("{\"object\":\"subscription\",\"id\":\"%s\",\"customer\":\"cus_%d\","
+			   "\"status\":\"%s\","
+			   "\"cancel_at_period_end\":%s,\"items\":{\"data\":[{\"quantity\":1,"
 			   "\"current_period_end\":1900000000,\"price\":{\"id\":\"price_1\","
 			   "\"product\":\"prod_1\"}}]}}",
-	    subscription, what == ENDED ? "canceled" : "active",
+	    subscription, life->number, what == ENDED ? "canceled" : "active",
 	    what == CANCELED ? "true" : "false");
 }
 
@@ -153,7 +168,7 @@ static void make_stripe(struct planner *p, const struct life *life, enum happeni
 	else if (what == RENEWED || what == GRACE || what == RECOVERED)
 		object = stripe_invoice(subscription, life, what);
 	else
-		object = stripe_subscription(subscription, what);
+		object = stripe_subscription(subscription, life, what);
 	item->notification_id =
 	    text_format("evt_%llx_%d", (unsigned long long)p->options->seed, serial);
 	item->body = stripe_event(item->notification_id, types[what], 1, at_ms / 1000, object);
