@@ -166,17 +166,28 @@ int redis_argv(struct redis *r, int64_t extra_ms, int argc, const char **argv, c
 	return run_formatted(r, extra_ms, command, len, doing, ret_reply, err);
 }
 
+static bool is_one_of(const redisReply *reply, const char *const *codes)
+{
+	for (; *codes; codes++) {
+		if (is_error(reply, *codes))
+			return true;
+	}
+	return false;
+}
+
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err)
 {
 	/* UNBLOCKED: the master that we were waiting on has become a replica. */
-	static const char *const leave[] = {"READONLY", "MASTERDOWN", "UNBLOCKED"};
+	static const char *const leave[] = {"READONLY", "MASTERDOWN", "UNBLOCKED", NULL};
+	static const char *const login[] = {"WRONGPASS", "NOAUTH", "NOPERM", NULL};
 
-	for (size_t i = 0; i < sizeof(leave) / sizeof(leave[0]); i++) {
-		if (is_error(reply, leave[i]))
-			r->broken = true;
-	}
-	return err_set(err, is_error(reply, "WRONGTYPE") ? ERR_REJECT : ERR_RETRY, "Redis: %s: %s",
-	    doing, reply->str);
+	if (is_one_of(reply, leave))
+		r->broken = true;
+	return err_set(err, is_error(reply, "WRONGTYPE") ? ERR_REJECT : ERR_RETRY,
+	    "Redis: %s: %s%s", doing, reply->str,
+	    is_one_of(reply, login) && !r->sentinel
+		? " (schema/redis.acl has the users and their rights)"
+		: "");
 }
 
 const char *redis_text(const redisReply *reply)

@@ -91,7 +91,8 @@ int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err)
  * The reaction to an error reply: WRONGTYPE is ERR_REJECT; everything else is ERR_RETRY, since no
  * Redis error (LOADING, READONLY, OOM, MISCONF, BUSY, CLUSTERDOWN, NOPERM, ...) is the row's fault.
  * READONLY, MASTERDOWN and UNBLOCKED (a master that became a replica) also mark the connection
- * broken, so that the name is resolved again.
+ * broken, so that the name is resolved again.  What a user may not do, or who it is, is told with a
+ * word about schema/redis.acl, unless by a sentinel, which has users of its own.
  */
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err);
 

@@ -88,6 +88,7 @@ static int dial(const struct opening *o, const struct redis_address *to,
 	r->timeout_ms = o->timeout_ms;
 	r->deadline_us = o->deadline_us;
 	r->opening = true;
+	r->sentinel = as == &o->url.sentinel_login;
 	if (connect_socket(r, to, err) < 0 || authenticate(r, as, err) < 0)
 		goto done;
 	*ret_redis = r;

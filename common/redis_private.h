@@ -19,6 +19,7 @@ struct redis {
 	int64_t timeout_ms;
 	int64_t deadline_us; /* of the command in flight */
 	bool opening;        /* all that redis_open() does shares one deadline */
+	bool sentinel;       /* it has users of its own */
 	bool broken;
 	char error[64]; /* the last command's error reply, as far as it goes; "": there was none */
 	/* between redis_eval_send() and redis_eval_receive() */

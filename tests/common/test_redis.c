@@ -144,12 +144,27 @@ static void users_and_databases(void)
 	CHECK_INT(redis_open(url, 1000, &r, &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
 	CHECK(strstr(err.message, "WRONGPASS") && !strstr(err.message, "hunter2"));
+	CHECK(strstr(err.message, "(schema/redis.acl ") != NULL);
 	free(url);
+}
+
+/* What redis.acl is about is told with its name. */
+static void nobody_in_particular(void)
+{
+	struct redis *r = open_ok(), *other;
+	struct err err = ERR_INIT;
+
+	command(r, "ACL SETUSER default off");
+	CHECK_INT(redis_open(world_redis_url(world), 1000, &other, &err), -1);
+	command(r, "ACL SETUSER default on");
+	CHECK(strstr(err.message, "NOAUTH") && strstr(err.message, "(schema/redis.acl "));
+	redis_close(r);
 }
 
 /* A user with few rights: ROLE is not among them. */
 static void user_without_role(void)
 {
+	struct err err = ERR_INIT;
 	struct redis *r;
 	char *url;
 
@@ -157,6 +172,8 @@ static void user_without_role(void)
 	url = with_user("reader:pw", 0);
 	r = open_at(url, 5000);
 	command(r, "XREAD STREAMS umavez:purchases:{0} 0");
+	CHECK_INT(redis_command(r, NULL, &err, "XTRIM umavez:purchases:{0} MAXLEN 0"), -1);
+	CHECK(redis_failed_with(r, "NOPERM") && strstr(err.message, "(schema/redis.acl "));
 	redis_close(r);
 	free(url);
 }
@@ -444,6 +461,7 @@ static const struct check checks[] = {
     {"error replies", error_replies},
     {"long messages", long_messages},
     {"users and databases", users_and_databases},
+    {"no user at all", nobody_in_particular},
     {"a user without ROLE", user_without_role},
     {"B50: replicas are left", replicas_are_left},
     {"B51: a stopped server", b51_stopped_server},

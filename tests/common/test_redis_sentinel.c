@@ -60,6 +60,7 @@ static void check_refused(const char *servers, const char *rest, const char *why
 	CHECK_INT(err.kind, ERR_RETRY);
 	if (!strstr(err.message, why))
 		CHECK_STR(err.message, why);
+	CHECK(!strstr(err.message, "redis.acl")); /* which has no sentinel's users */
 }
 
 static int port_of(int sentinel)
