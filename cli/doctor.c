@@ -22,8 +22,9 @@ static const struct option options[] = {
 static const char usage[] =
     "[OPTION]...\n\n"
     "Checks connections, versions, the schemas, the constraints that hold the promises, functions\n"
-    "and rights, the cluster's identity, durability settings, partitions, dead letters, consumer\n"
-    "groups, Redis and its streams, and the clocks.  One line each: ok, warn or fail, and what to\n"
+    "and rights, the cluster's identity, durability settings, partitions, dead letters, relays,\n"
+    "consumers and their groups, Redis and its streams, and the clocks.  One line each: ok, warn "
+    "or fail, and what to\n"
     "change.  Exits with 1 if anything fails.  The role and the Redis user umavez_operator may do "
     "this.";
 
@@ -33,8 +34,10 @@ static void examine(const struct sources_options *o, struct doctor *d)
 	PGconn *effects = doctor_database(
 	    d, o->effects_database_url ? o->effects_database_url : o->database_url, "effects");
 
-	if (intake)
+	if (intake) {
 		doctor_deployment(d, intake, effects);
+		doctor_work(d, intake, effects);
+	}
 	if (o->redis_url)
 		doctor_redis(d, o->redis_url, o->name_space, intake);
 	else

@@ -24,11 +24,14 @@ struct finding {
 struct doctor {
 	size_t n;
 	struct finding *list;
+	PGresult *consumers; /* doctor_consumers.sql; NULL: not known */
 };
 
 /* Everything is copied. */
 void doctor_note(struct doctor *d, enum level level, const char *name, const char *advice,
     const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+/* A statement failed. */
+void doctor_note_error(struct doctor *d, const char *name, const struct err *err);
 void doctor_done(struct doctor *d);
 size_t doctor_count(const struct doctor *d, enum level level);
 
@@ -44,6 +47,14 @@ PGconn *doctor_database(struct doctor *d, const char *url, const char *schema);
 
 /* What concerns both: the deployment in intake. effects may be NULL. */
 void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects);
+
+/* Who is at work: relays, consumers, and the groups that trimming waits for. effects may be NULL.
+ */
+void doctor_work(struct doctor *d, PGconn *intake, PGconn *effects);
+
+/* What to do about a group that nobody reads, once doctor_work() has told consumers from others'.
+ * malloc'd. */
+char *doctor_reader_advice(const struct doctor *d, const char *group);
 
 /* Redis, the streams in it and their groups. intake NULL: without the streams. */
 void doctor_redis(struct doctor *d, const char *url, const char *name_space, PGconn *intake);

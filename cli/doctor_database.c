@@ -1,4 +1,3 @@
-#include "cli/backlog.h"
 #include "cli/doctor.h"
 #include "cli_text.h"
 #include "common/clock.h"
@@ -15,12 +14,6 @@ enum { STATEMENT_MS = 30000 };
 
 /* A clock's difference that people should know of, and one by which tokens and ticks go wrong. */
 enum { SKEW_WARN_MS = 1000, SKEW_FAIL_MS = 60000 };
-
-/*
- * A group that has not moved for so long, with a message behind it as old, has a reader that is in
- * trouble.  Well above the relay's trim interval, at which what is acknowledged gets stored.
- */
-#define GROUP_STUCK_MS INT64_C(300000)
 
 void doctor_clock(
     struct doctor *d, const char *whose, int64_t before, int64_t theirs, int64_t after)
@@ -50,7 +43,7 @@ static enum level level_of(const char *name)
 	return LEVEL_FAIL;
 }
 
-static void note_error(struct doctor *d, const char *name, const struct err *err)
+void doctor_note_error(struct doctor *d, const char *name, const struct err *err)
 {
 	doctor_note(d, LEVEL_FAIL, name,
 	    "connect as a member of umavez_operator, and see umavez migrate --roles", "%s",
@@ -71,7 +64,7 @@ static void run_checks(struct doctor *d, PGconn *conn, const char *topic, const 
 	PGresult *res = NULL;
 
 	if (pg_run(conn, sql, n_params, params, &res, &err) < 0)
-		note_error(d, topic, &err);
+		doctor_note_error(d, topic, &err);
 	for (int row = 0; row < PQntuples(res); row++)
 		note_row(d, res, row);
 	if (ret_res)
@@ -87,7 +80,7 @@ static void check_fallback(struct doctor *d, PGconn *conn, const char *table)
 	PGresult *res = NULL;
 
 	if (pg_run(conn, sql, 0, NULL, &res, &err) < 0)
-		note_error(d, "partitions", &err);
+		doctor_note_error(d, "partitions", &err);
 	else if (pg_bool(res, 0, "used"))
 		doctor_note(d, LEVEL_FAIL, "partitions",
 		    "make the missing partitions, and move its rows into them",
@@ -118,7 +111,7 @@ static void check_clock(struct doctor *d, PGconn *conn, const char *whose)
 
 	if (pg_run(conn, "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS ms", 0,
 		NULL, &res, &err) < 0)
-		note_error(d, "clock", &err);
+		doctor_note_error(d, "clock", &err);
 	else
 		doctor_clock(d, whose, before, pg_int(res, 0, "ms"), clock_wall_ms());
 	PQclear(res);
@@ -164,46 +157,6 @@ PGconn *doctor_database(struct doctor *d, const char *url, const char *schema)
 	return conn;
 }
 
-static void check_group(struct doctor *d, PGconn *intake, const PGresult *res, int row)
-{
-	struct stream_id at = {pg_uint(res, row, "tick"), pg_uint(res, row, "id")};
-	unsigned shard = (unsigned)pg_uint(res, row, "shard");
-	char id[STREAM_ID_SIZE];
-	struct err err = ERR_INIT;
-	int64_t rows, since_ms;
-
-	if (backlog_oldest_after(intake, shard, at, &rows, &since_ms, &err) < 0) {
-		note_error(d, "groups", &err);
-		return;
-	}
-	if (since_ms < pg_int(res, row, "at_ms"))
-		since_ms = pg_int(res, row, "at_ms");
-	if (rows == 0 || pg_int(res, row, "now_ms") - since_ms < GROUP_STUCK_MS)
-		return;
-	doctor_note(d, LEVEL_WARN, "groups",
-	    "start what reads it; or umavez group drop, if nobody ever will",
-	    "group %s in shard %u has not acknowledged %" PRId64 " %s after %s for over %" PRId64
-	    " min: nothing from there on can be trimmed",
-	    pg_text(res, row, "name"), shard, rows, print_plural(rows, "message", "messages"),
-	    stream_id_format(at, id), GROUP_STUCK_MS / 60000);
-}
-
-static void check_groups(struct doctor *d, PGconn *intake)
-{
-	struct err err = ERR_INIT;
-	PGresult *res = NULL;
-	size_t before = d->n;
-
-	if (pg_run(intake, cli_sql_doctor_groups_sql, 0, NULL, &res, &err) < 0)
-		note_error(d, "groups", &err);
-	for (int row = 0; row < PQntuples(res); row++)
-		check_group(d, intake, res, row);
-	if (d->n == before)
-		doctor_note(
-		    d, LEVEL_OK, "groups", "", "none of %d registered groups lags", PQntuples(res));
-	PQclear(res);
-}
-
 static void check_functions(struct doctor *d, PGconn *conn, const char *schema)
 {
 	run_checks(d, conn, "functions", cli_sql_doctor_functions_sql, 1, &schema, NULL);
@@ -217,7 +170,7 @@ void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects)
 
 	if (effects &&
 	    pg_run(effects, "SELECT shards FROM effects.setting", 0, NULL, &shards, &err) < 0)
-		note_error(d, "shards", &err);
+		doctor_note_error(d, "shards", &err);
 	if (PQntuples(shards) > 0)
 		params[0] = pg_text(shards, 0, "shards");
 	run_checks(d, intake, "deployment", cli_sql_doctor_intake_sql, 1, params, NULL);
@@ -226,6 +179,5 @@ void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects)
 		check_functions(d, effects, "effects");
 		run_checks(d, effects, "dead letters", cli_sql_doctor_effects_sql, 0, NULL, NULL);
 	}
-	check_groups(d, intake);
 	PQclear(shards);
 }

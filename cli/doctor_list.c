@@ -32,6 +32,7 @@ void doctor_done(struct doctor *d)
 		free(d->list[i].advice);
 	}
 	free(d->list);
+	PQclear(d->consumers);
 }
 
 size_t doctor_count(const struct doctor *d, enum level level)

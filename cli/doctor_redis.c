@@ -185,13 +185,12 @@ static int check_groups(
 	for (size_t i = 0; i < groups.n; i++) {
 		const struct group *g = &groups.list[i];
 
-		if (g->registered && !g->in_stream)
-			doctor_note(d, LEVEL_WARN, "groups",
-			    "start what reads it; if nobody ever will, umavez group drop, or "
-			    "umavez "
-			    "consumer forget",
-			    "group %s is missing in shard %u: nothing is trimmed there", g->name,
-			    g->shard);
+		if (!g->registered || g->in_stream)
+			continue;
+		char *advice = doctor_reader_advice(d, g->name);
+		doctor_note(d, LEVEL_WARN, "groups", advice,
+		    "group %s is missing in shard %u: nothing is trimmed there", g->name, g->shard);
+		free(advice);
 	}
 	groups_done(&groups);
 	return 0;

@@ -318,6 +318,38 @@ static void check_groups(void)
 	world_sql(world, "DELETE FROM intake.stream_group");
 }
 
+/* Relays and consumers that are away are told at once, and by their right names. */
+static void check_work(void)
+{
+	static const char *const human[] = {"doctor", NULL};
+	int shard;
+
+	check_finds(NULL, "no relay holds shards 0, 1, where 0 messages wait", "warn relays");
+	check_finds(NULL, "no consumer has begun yet", "warn consumers");
+	story_receive(world, "stripe", "n2", "sub_1");
+	shard = (int)world_int(world, "SELECT shard FROM intake.outbox ORDER BY id DESC LIMIT 1");
+	check_finds(NULL, "no relay holds shards 0, 1, where 1 message waits", "fail relays");
+	story_relay_lease(world, 1 - shard, "relay-1");
+	check_finds(NULL, "no relay holds shard ", "fail relays");
+	story_relay_lease(world, shard, "relay-1");
+	check_finds(NULL, "a relay holds every shard", "ok relays");
+	story_tick(world, shard);
+	story_cursor(world, "shop", shard);
+	check_finds(NULL, "consumer shop: nobody holds shards 0, 1, where ", "fail consumers");
+	world_sql(world,
+	    "INSERT INTO intake.stream_group (shard, name) VALUES (%d, 'shop'), (%d, 'mailer')",
+	    shard, shard);
+	check_finds(NULL, "after 0-0, and nobody reads: nothing from there", "warn groups");
+	story_check_says(world, human, 1, "consumer forget shop, if it will never come back", "");
+	story_check_says(world, human, 1, "group drop mailer --destroy, if nobody ever will", "");
+	story_consumer_lease(world, "shop", shard, "consumer-1");
+	check_finds(NULL, "none of 2 registered groups lags", "ok groups");
+	check_finds(NULL, "consumer shop: nobody holds shard ", "warn consumers");
+	story_consumer_lease(world, "shop", 1 - shard, "consumer-1");
+	check_finds(NULL, "consumer shop: every shard is held", "ok consumers");
+	world_sql(world, "DELETE FROM intake.stream_group");
+}
+
 /* The server's clock, as the session sees it. */
 static void check_clocks(void)
 {
@@ -373,6 +405,7 @@ static const struct check checks[] = {
     {"partitions", check_partitions},
     {"redis", check_redis},
     {"groups", check_groups},
+    {"relays and consumers", check_work},
     {"clocks", check_clocks},
     {"connections", check_connection},
     {"for people", check_human},
