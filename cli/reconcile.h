@@ -59,6 +59,13 @@ int reconcile_read(struct sources *sources, const struct reconcile_options *opti
     struct reconciliation *ret, struct err *err) warn_unused;
 void reconcile_done(struct reconciliation *r);
 
+/*
+ * The fate of one outbox row for one consumer, by the same rule: what `umavez trace` says of it.
+ * A row that is not there is FATE_UNRETAINED.
+ */
+int reconcile_fate(struct sources *sources, int64_t outbox_id, const char *consumer,
+    enum fate *ret_fate, struct err *err) warn_unused;
+
 /* Over all consumers. */
 int64_t reconcile_lost(const struct reconciliation *r);
 

@@ -12,6 +12,7 @@ struct walk {
 	struct sources *sources;
 	const struct reconcile_options *options;
 	struct reconciliation *r;
+	int64_t page_rows;
 };
 
 void reconcile_done(struct reconciliation *r)
@@ -160,7 +161,7 @@ static int read_page(struct walk *w, int64_t *after, int64_t *ret_rows, struct e
 {
 	char from[PG_NUMBER_SIZE], age[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
 	const char *params[] = {pg_number(from, *after), pg_number(age, w->options->older_than_ms),
-	    pg_number(most, PAGE_ROWS)};
+	    pg_number(most, w->page_rows)};
 	PGresult *res = NULL;
 	int rc = -1;
 
@@ -195,7 +196,7 @@ static int read_younger(struct walk *w, struct err *err)
 static int read_ledger_page(struct walk *w, int64_t *after, int64_t *ret_rows, struct err *err)
 {
 	char from[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
-	const char *params[] = {pg_number(from, *after), pg_number(most, PAGE_ROWS)};
+	const char *params[] = {pg_number(from, *after), pg_number(most, w->page_rows)};
 	PGresult *res = NULL;
 
 	if (pg_run(w->sources->effects, cli_sql_reconcile_ledger_sql, 2, params, &res, err) < 0)
@@ -229,7 +230,7 @@ static int each_page(struct walk *w,
 	do {
 		if (page(w, &after, &rows, err) < 0)
 			return -1;
-	} while (rows == PAGE_ROWS);
+	} while (rows == w->page_rows);
 	return 0;
 }
 
@@ -237,7 +238,7 @@ int reconcile_read(struct sources *sources, const struct reconcile_options *opti
     struct reconciliation *ret, struct err *err)
 {
 	struct reconciliation r = {.older_than_ms = options->older_than_ms, .lost = json_array()};
-	struct walk w = {.sources = sources, .options = options, .r = &r};
+	struct walk w = {.sources = sources, .options = options, .r = &r, .page_rows = PAGE_ROWS};
 	int rc = -1;
 
 	if (read_consumers(&w, err) < 0 || each_page(&w, read_page, err) < 0 ||
@@ -246,6 +247,31 @@ int reconcile_read(struct sources *sources, const struct reconcile_options *opti
 		goto done;
 	*ret = r;
 	r = (struct reconciliation){0};
+	rc = 0;
+done:
+	reconcile_done(&r);
+	return rc;
+}
+
+int reconcile_fate(struct sources *sources, int64_t outbox_id, const char *consumer,
+    enum fate *ret_fate, struct err *err)
+{
+	const struct reconcile_options options = {.list = 0};
+	struct reconciliation r = {.n_consumers = 1, .lost = json_array()};
+	struct walk w = {.sources = sources, .options = &options, .r = &r, .page_rows = 1};
+	int64_t at = outbox_id - 1, rows;
+	enum fate fate = FATE_UNRETAINED;
+	int rc = -1;
+
+	r.consumers = mem_zalloc(1, sizeof(*r.consumers));
+	r.consumers->name = mem_strdup(consumer);
+	if (read_page(&w, &at, &rows, err) < 0)
+		goto done;
+	for (int f = 0; f < FATES && rows > 0 && at == outbox_id; f++) {
+		if (r.consumers->rows[f] > 0)
+			fate = (enum fate)f;
+	}
+	*ret_fate = fate;
 	rc = 0;
 done:
 	reconcile_done(&r);

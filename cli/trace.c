@@ -31,8 +31,11 @@ static const char usage[] =
     "is stuck and why.  ID is a notification id or a purchase id, either with its store in front\n"
     "(store/id) if you like, a trace id (32 hexadecimal digits), a stream ID (tick-outbox id), or\n"
     "the id of a message that an application emitted (source/id).\n"
-    "Of a purchase, all notifications are printed, newest last (200 at most).\n\n"
-    "Times are those of the machine that did the step.  The role umavez_operator may do this.";
+    "Of a purchase, all notifications are printed, newest last (200 at most).\n"
+    "Each consumer that there is has a line: applied, parked, pending, missed (trimmed before it\n"
+    "began) or lost (its cursor is past it, and its inbox does not have it: see umavez "
+    "reconcile).\n\n"
+    "Times are UTC, those of the machine that did the step.  The role umavez_operator may do this.";
 
 static int trace_one(struct sources *sources, const struct trace_command *command,
     const struct trace_name *name, struct err *err)

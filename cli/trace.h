@@ -9,6 +9,7 @@
 #define UMAVEZ_CLI_TRACE_H
 
 #include "cli/print.h"
+#include "cli/reconcile.h"
 #include "cli/stream.h"
 #include "common/err.h"
 
@@ -50,6 +51,7 @@ struct trace_consumer {
 	bool has_cursor;
 	struct stream_id cursor;
 	int64_t lag_entries; /* BACKLOG_UNKNOWN: without Redis */
+	enum fate fate; /* of what is neither applied nor parked; FATE_WAITING: or not judged */
 	bool applied;
 	struct stream_id stream_id; /* applied from this entry; and the rest with it: */
 	int64_t published_ms, delivered_ms, applied_ms;
@@ -66,7 +68,10 @@ struct trace {
 	char *source, *message_id, *trace_id;
 	char *kind, *native_type, *remark; /* of a notification */
 	char *type, *xid;
-	json_t *purchase; /* NULL: none */
+	char *first_position; /* its row publishes again what stood here first; NULL: it is the
+				 first */
+	int64_t outbox_id;    /* with has_row */
+	json_t *purchase;     /* NULL: none */
 	bool is_notification, is_quarantined, has_row;
 	bool is_emitted; /* by an application: no store's name is its source */
 	int64_t received_ms, committed_ms, last_tick_ms, now_ms;
@@ -94,6 +99,7 @@ enum trace_step_kind {
 	STEP_COMMITTED,
 	STEP_TICKED,
 	STEP_PUBLISHED,
+	STEP_REPUBLISHED, /* by a row of its own: umavez republish */
 	STEP_DELIVERED,
 	STEP_APPLIED,
 	STEP_RETRYING,
@@ -110,6 +116,7 @@ struct trace_step {
 	/* Borrowed from the trace; NULL, or 0-0: does not apply. */
 	const char *by, *consumer, *xid;
 	struct stream_id stream_id;
+	bool trimmed;       /* published, and the entry that named the relay is gone */
 	const char *reason; /* of an operator: why it is discarded */
 	/* Of one that is parked: */
 	const char *error;
@@ -125,7 +132,8 @@ enum trace_outcome {
 	OUTCOME_FAILED,
 	OUTCOME_QUARANTINED,
 	OUTCOME_UNPUBLISHED,
-	OUTCOME_MISSED, /* trimmed before any consumer began: none will apply it */
+	OUTCOME_MISSED, /* trimmed before the consumer began: it will not apply it */
+	OUTCOME_LOST,   /* the cursor is past it, and it is neither applied nor parked */
 	OUTCOME_DISCARDED,
 	OUTCOME_FORGOTTEN, /* retention has removed what would tell */
 };
@@ -134,7 +142,8 @@ struct trace_verdict {
 	size_t n_steps;
 	struct trace_step *steps;
 	enum trace_outcome outcome;
-	char *stuck; /* what it waits for, one sentence; NULL: applied */
+	enum trace_outcome *standings; /* of each consumer */
+	char *stuck;                   /* what it waits for, one sentence; NULL: applied */
 };
 
 void trace_tell(const struct trace *t, struct trace_verdict *ret_verdict);

@@ -30,6 +30,8 @@ static json_t *json_step(const struct trace_step *s)
 		    json, "stream_id", json_string(stream_id_format(s->stream_id, id)));
 	if (s->xid)
 		json_object_set_new(json, "xid", json_string(s->xid));
+	if (s->trimmed)
+		json_object_set_new(json, "trimmed", json_true());
 	if (s->reason)
 		json_object_set_new(json, "reason", print_json_text(s->reason));
 	if (s->starts > 0) {
@@ -50,20 +52,29 @@ static json_t *json_name(const struct trace *t)
 	    print_json_text(t->message_id));
 }
 
+static json_t *json_consumers(const struct trace *t, const struct trace_verdict *v)
+{
+	json_t *json = json_object();
+
+	for (size_t i = 0; i < t->n_consumers; i++)
+		json_object_set_new(
+		    json, t->consumers[i].name, json_string(trace_outcome_name(v->standings[i])));
+	return json;
+}
+
 void trace_print_json(FILE *out, const struct trace *t, const struct trace_verdict *v)
 {
 	json_t *json = json_name(t), *steps = json_array();
 
 	for (size_t i = 0; i < v->n_steps; i++)
 		json_array_append_new(steps, json_step(&v->steps[i]));
-	json_object_update_new(
-	    json, json_pack("{s:o, s:O?, s:o, s:s, s:o}", "trace_id", print_json_text(t->trace_id),
-		      "purchase", t->purchase, "steps", steps, "outcome",
-		      trace_outcome_name(v->outcome), "stuck", print_json_text(v->stuck)));
+	json_object_update_new(json,
+	    json_pack("{s:o, s:O?, s:o, s:o, s:s, s:o}", "trace_id", print_json_text(t->trace_id),
+		"purchase", t->purchase, "steps", steps, "consumers", json_consumers(t, v),
+		"outcome", trace_outcome_name(v->outcome), "stuck", print_json_text(v->stuck)));
 	print_json(out, json);
 }
 
-/* "2026-01-01 12:00:00.123" */
 static void cell_time(struct table *table, int64_t ms)
 {
 	char buf[CLOCK_RFC3339_SIZE];
@@ -73,7 +84,7 @@ static void cell_time(struct table *table, int64_t ms)
 		return;
 	}
 	clock_rfc3339(ms, buf);
-	table_cell(table, TINT_PLAIN, "%.10s %.12s", buf, buf + 11);
+	table_cell(table, TINT_PLAIN, "%s", buf);
 }
 
 static void cell_after(struct table *table, int64_t ms)
@@ -105,9 +116,12 @@ static void cell_detail(struct table *table, const struct trace_step *s)
 		table_cell(table, TINT_PLAIN, "%s", "");
 }
 
-static void cell_by(struct table *table, const char *by)
+static void cell_by(struct table *table, const struct trace_step *s)
 {
-	table_cell(table, TINT_DIM, "%s%s", by ? "by " : "", by ? by : "");
+	if (s->trimmed)
+		table_cell(table, TINT_DIM, "%s", "trimmed from the stream since");
+	else
+		table_cell(table, TINT_DIM, "%s%s", s->by ? "by " : "", s->by ? s->by : "");
 }
 
 static const char *purchase_text(const struct trace *t, const char *name)
@@ -126,6 +140,8 @@ static void print_head(const struct printer *p, const struct trace *t)
 		print_text(p, TINT_DIM, " (%s)", t->native_type);
 	if (t->is_emitted)
 		print_text(p, TINT_DIM, " (emitted by an application)");
+	if (t->first_position)
+		print_text(p, TINT_DIM, " (republished, first as %s)", t->first_position);
 	fputc('\n', p->out);
 	if (t->purchase)
 		print_text(p, TINT_PLAIN, "purchase %s/%s: %s, %s, version %" JSON_INTEGER_FORMAT,
@@ -140,22 +156,40 @@ static void print_head(const struct printer *p, const struct trace *t)
 	}
 }
 
+static const enum tint outcome_tints[] = {
+    [OUTCOME_APPLIED] = TINT_GOOD,
+    [OUTCOME_PENDING] = TINT_WARN,
+    [OUTCOME_RETRYING] = TINT_WARN,
+    [OUTCOME_HELD] = TINT_WARN,
+    [OUTCOME_FAILED] = TINT_BAD,
+    [OUTCOME_QUARANTINED] = TINT_BAD,
+    [OUTCOME_UNPUBLISHED] = TINT_WARN,
+    [OUTCOME_MISSED] = TINT_WARN,
+    [OUTCOME_LOST] = TINT_BAD,
+    [OUTCOME_DISCARDED] = TINT_WARN,
+    [OUTCOME_FORGOTTEN] = TINT_PLAIN,
+};
+
+/* Of consumers that have no step of their own. */
+static void print_others(struct table *table, const struct trace *t, const struct trace_verdict *v)
+{
+	for (size_t i = 0; i < t->n_consumers; i++) {
+		const struct trace_consumer *c = &t->consumers[i];
+
+		if (c->applied || c->parked)
+			continue;
+		table_cell(table, outcome_tints[v->standings[i]], "%s",
+		    trace_outcome_name(v->standings[i]));
+		table_cell(table, TINT_PLAIN, "%s", "");
+		table_cell(table, TINT_PLAIN, "%s", "");
+		table_cell(table, TINT_PLAIN, "%s", c->name);
+		table_cell(table, TINT_PLAIN, "%s", "");
+	}
+}
+
 static void print_end(const struct printer *p, const struct trace *t, const struct trace_verdict *v)
 {
-	static const enum tint tints[] = {
-	    [OUTCOME_APPLIED] = TINT_GOOD,
-	    [OUTCOME_PENDING] = TINT_WARN,
-	    [OUTCOME_RETRYING] = TINT_WARN,
-	    [OUTCOME_HELD] = TINT_WARN,
-	    [OUTCOME_FAILED] = TINT_BAD,
-	    [OUTCOME_QUARANTINED] = TINT_BAD,
-	    [OUTCOME_UNPUBLISHED] = TINT_WARN,
-	    [OUTCOME_MISSED] = TINT_WARN,
-	    [OUTCOME_DISCARDED] = TINT_WARN,
-	    [OUTCOME_FORGOTTEN] = TINT_PLAIN,
-	};
-
-	print_text(p, tints[v->outcome], "%s", trace_outcome_name(v->outcome));
+	print_text(p, outcome_tints[v->outcome], "%s", trace_outcome_name(v->outcome));
 	if (v->stuck)
 		print_text(p, TINT_PLAIN, ": %s", v->stuck);
 	fputc('\n', p->out);
@@ -175,8 +209,9 @@ void trace_print(const struct printer *p, const struct trace *t, const struct tr
 		cell_time(table, v->steps[i].at_ms);
 		cell_after(table, v->steps[i].after_ms);
 		cell_detail(table, &v->steps[i]);
-		cell_by(table, v->steps[i].by);
+		cell_by(table, &v->steps[i]);
 	}
+	print_others(table, t, v);
 	table_print(table, p, 2);
 	table_free(table);
 	print_end(p, t, v);

@@ -25,7 +25,7 @@ void trace_done(struct trace *t)
 	for (size_t i = 0; i < t->n_consumers; i++)
 		consumer_done(&t->consumers[i]);
 	char *const texts[] = {t->source, t->message_id, t->trace_id, t->kind, t->native_type,
-	    t->remark, t->type, t->xid, t->relay, t->stream_problem};
+	    t->remark, t->type, t->xid, t->first_position, t->relay, t->stream_problem};
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);
 	free(t->positions);
@@ -73,6 +73,8 @@ static void take_message(struct trace *t, const PGresult *res)
 	t->last_tick_ms = time_ms(res, 0, "last_tick_ms");
 	t->now_ms = time_ms(res, 0, "now_ms");
 	t->relay = text(res, 0, "relay");
+	t->first_position = text(res, 0, "first_position");
+	t->outbox_id = pg_int(res, 0, "outbox_id");
 	if (t->has_row)
 		t->shard = (unsigned)pg_uint(res, 0, "shard");
 }
@@ -133,6 +135,7 @@ static struct trace_consumer take_consumer(const PGresult *res, int row)
 	    .has_cursor = pg_text(res, row, "cursor") != NULL,
 	    .cursor = id_of(pg_text(res, row, "cursor")),
 	    .lag_entries = BACKLOG_UNKNOWN,
+	    .fate = FATE_WAITING,
 	    .applied = pg_bool(res, row, "applied"),
 	    .stream_id = id_of(pg_text(res, row, "stream_id")),
 	    .published_ms = time_ms(res, row, "published_ms"),
@@ -168,6 +171,18 @@ static int read_consumers(PGconn *effects, const char *consumer, struct trace *t
 	for (size_t i = 0; i < t->n_consumers; i++)
 		t->consumers[i] = take_consumer(res, (int)i);
 	PQclear(res);
+	return 0;
+}
+
+static int read_fates(struct sources *sources, struct trace *t, struct err *err)
+{
+	for (size_t i = 0; t->has_row && i < t->n_consumers; i++) {
+		struct trace_consumer *c = &t->consumers[i];
+
+		if (!c->applied && !c->parked &&
+		    reconcile_fate(sources, t->outbox_id, c->name, &c->fate, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
@@ -253,7 +268,8 @@ int trace_read(struct sources *sources, const struct trace_name *name, const cha
 	int rc = -1;
 
 	if (read_message(sources->intake, name, &t, err) < 0 ||
-	    read_consumers(sources->effects, consumer, &t, err) < 0)
+	    read_consumers(sources->effects, consumer, &t, err) < 0 ||
+	    read_fates(sources, &t, err) < 0)
 		goto done;
 	if (sources->redis && read_stream(sources, &t, &redis_err) < 0)
 		sources_lose_redis(sources, &redis_err);

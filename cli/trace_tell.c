@@ -1,5 +1,5 @@
 #include "cli/backlog.h"
-#include "cli/trace.h"
+#include "cli/trace_private.h"
 #include "common/clock.h"
 #include "common/memory.h"
 
@@ -7,23 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-const char *trace_step_name(enum trace_step_kind kind)
-{
-	static const char *const names[] = {
-	    [STEP_RECEIVED] = "received",
-	    [STEP_COMMITTED] = "committed",
-	    [STEP_TICKED] = "ticked",
-	    [STEP_PUBLISHED] = "published",
-	    [STEP_DELIVERED] = "delivered",
-	    [STEP_APPLIED] = "applied",
-	    [STEP_RETRYING] = "retrying",
-	    [STEP_HELD] = "held",
-	    [STEP_FAILED] = "failed",
-	    [STEP_DISCARDED] = "discarded",
-	};
-	return names[kind];
-}
 
 const char *trace_outcome_name(enum trace_outcome outcome)
 {
@@ -35,6 +18,7 @@ const char *trace_outcome_name(enum trace_outcome outcome)
 	    [OUTCOME_FAILED] = "failed",
 	    [OUTCOME_QUARANTINED] = "quarantined",
 	    [OUTCOME_MISSED] = "missed",
+	    [OUTCOME_LOST] = "lost",
 	    [OUTCOME_UNPUBLISHED] = "unpublished",
 	    [OUTCOME_DISCARDED] = "discarded",
 	    [OUTCOME_FORGOTTEN] = "forgotten",
@@ -45,43 +29,9 @@ const char *trace_outcome_name(enum trace_outcome outcome)
 void trace_verdict_done(struct trace_verdict *v)
 {
 	free(v->steps);
+	free(v->standings);
 	free(v->stuck);
 	*v = (struct trace_verdict){0};
-}
-
-/* Returns the step's time, for what follows it. */
-static int64_t add(struct trace_verdict *v, struct trace_step step, int64_t before_ms)
-{
-	bool known = step.at_ms != TRACE_UNKNOWN && before_ms != TRACE_UNKNOWN;
-
-	step.after_ms = known ? step.at_ms - before_ms : TRACE_UNKNOWN;
-	v->steps = mem_realloc(v->steps, (v->n_steps + 1) * sizeof(*v->steps));
-	v->steps[v->n_steps++] = step;
-	return step.at_ms;
-}
-
-/* What an inbox says of the position that it was applied from, or parked. */
-static const struct trace_consumer *witness(const struct trace *t, struct stream_id id)
-{
-	for (size_t i = 0; i < t->n_consumers; i++) {
-		const struct trace_consumer *c = &t->consumers[i];
-
-		if ((c->applied || c->parked) && stream_id_compare(c->stream_id, id) == 0)
-			return c;
-	}
-	return NULL;
-}
-
-static bool is_trimmed(const struct trace *t, const struct trace_position *p)
-{
-	return t->stream_known && t->stream.length > 0 &&
-	       stream_id_compare(p->id, t->stream.first) < 0;
-}
-
-/* In the stream, applied from it, or trimmed from its beginning. */
-static bool is_published(const struct trace *t, const struct trace_position *p)
-{
-	return p->published || is_trimmed(t, p) || witness(t, p->id);
 }
 
 static size_t count_published(const struct trace *t)
@@ -89,103 +39,8 @@ static size_t count_published(const struct trace *t)
 	size_t n = 0;
 
 	for (size_t i = 0; i < t->n_positions; i++)
-		n += is_published(t, &t->positions[i]);
+		n += trace_is_published(t, &t->positions[i]);
 	return n;
-}
-
-static int64_t published_ms(const struct trace *t, const struct trace_position *p)
-{
-	const struct trace_consumer *c = witness(t, p->id);
-
-	return p->published_ms == TRACE_UNKNOWN && c ? c->published_ms : p->published_ms;
-}
-
-/* The published step of this position, else of the last one: what a delivery follows. */
-static int64_t add_positions(const struct trace *t, struct trace_verdict *v, int64_t before_ms)
-{
-	int64_t last_ms = before_ms;
-
-	for (size_t i = 0; i < t->n_positions; i++) {
-		const struct trace_position *p = &t->positions[i];
-		struct trace_step ticked = {
-		    .kind = STEP_TICKED, .at_ms = p->ticked_ms, .stream_id = p->id};
-		struct trace_step published = {.kind = STEP_PUBLISHED,
-		    .at_ms = published_ms(t, p),
-		    .by = p->relay,
-		    .stream_id = p->id};
-
-		if (t->has_row)
-			last_ms = add(v, ticked, before_ms);
-		if (is_published(t, p))
-			last_ms = add(v, published, last_ms);
-	}
-	return last_ms;
-}
-
-static bool is_parked_as(const struct trace_consumer *c, const char *state)
-{
-	return c->parked && strcmp(c->parked, state) == 0;
-}
-
-static enum trace_outcome parked_outcome(const struct trace_consumer *c)
-{
-	if (is_parked_as(c, "held"))
-		return OUTCOME_HELD;
-	return is_parked_as(c, "failed") ? OUTCOME_FAILED : OUTCOME_RETRYING;
-}
-
-static enum trace_step_kind last_step(const struct trace_consumer *c)
-{
-	if (c->applied)
-		return c->discarded ? STEP_DISCARDED : STEP_APPLIED;
-	if (parked_outcome(c) == OUTCOME_RETRYING)
-		return STEP_RETRYING;
-	return parked_outcome(c) == OUTCOME_HELD ? STEP_HELD : STEP_FAILED;
-}
-
-static void add_consumer(const struct trace_consumer *c, struct trace_verdict *v, int64_t before_ms)
-{
-	struct trace_step delivered = {.kind = STEP_DELIVERED,
-	    .at_ms = c->delivered_ms,
-	    .by = c->instance,
-	    .consumer = c->name,
-	    .stream_id = c->stream_id};
-	struct trace_step last = {.kind = last_step(c),
-	    .at_ms = c->applied ? c->applied_ms : c->parked_ms,
-	    .by = c->instance,
-	    .consumer = c->name,
-	    .xid = c->xid,
-	    .stream_id = c->stream_id,
-	    .reason = c->discarded,
-	    .error = c->error,
-	    .starts = c->starts,
-	    .next_ms = c->next_ms};
-
-	if (!c->applied && !c->parked)
-		return;
-	/* From an entry before the last one published: the way it took is not the one shown. */
-	if (c->delivered_ms < before_ms)
-		before_ms = TRACE_UNKNOWN;
-	else if (c->published_ms != TRACE_UNKNOWN)
-		before_ms = c->published_ms;
-	add(v, last, add(v, delivered, before_ms));
-}
-
-static void tell_steps(const struct trace *t, struct trace_verdict *v)
-{
-	int64_t last_ms = TRACE_UNKNOWN;
-
-	if (t->is_notification)
-		last_ms = add(v,
-		    (struct trace_step){.kind = STEP_RECEIVED, .at_ms = t->received_ms}, last_ms);
-	if (t->is_notification || t->has_row)
-		last_ms = add(v,
-		    (struct trace_step){
-			.kind = STEP_COMMITTED, .at_ms = t->committed_ms, .xid = t->xid},
-		    last_ms);
-	last_ms = add_positions(t, v, last_ms);
-	for (size_t i = 0; i < t->n_consumers; i++)
-		add_consumer(&t->consumers[i], v, last_ms);
 }
 
 static char *why_unticked(const struct trace *t)
@@ -254,10 +109,25 @@ static char *why_unapplied(const struct trace *t, const struct trace_consumer *c
 	    c->name, lag, c->holder);
 }
 
+/* As `umavez reconcile` judges it; FATE_WAITING says only that the cursor is not past it. */
+static enum trace_outcome fate_outcome(enum fate fate)
+{
+	switch (fate) {
+	case FATE_LOST:
+		return OUTCOME_LOST;
+	case FATE_EARLY:
+		return OUTCOME_MISSED;
+	case FATE_PURGED:
+	case FATE_UNRETAINED:
+		return OUTCOME_FORGOTTEN;
+	default:
+		return OUTCOME_PENDING;
+	}
+}
+
 /*
- * A consumer without a cursor, or with one of 0-0, begins where the stream does; one whose cursor
- * is past the position is done with it.  Only one that stopped in front of it asks for what was
- * trimmed.
+ * A consumer without a cursor, or with one of 0-0, begins where the stream does.  Only one that
+ * stopped in front of the position asks for what was trimmed.
  */
 static enum trace_outcome standing(const struct trace *t, const struct trace_consumer *c)
 {
@@ -267,12 +137,11 @@ static enum trace_outcome standing(const struct trace *t, const struct trace_con
 	if (c->applied)
 		return c->discarded ? OUTCOME_DISCARDED : OUTCOME_APPLIED;
 	if (c->parked)
-		return parked_outcome(c);
-	if (!last || !is_trimmed(t, last))
-		return OUTCOME_PENDING;
+		return trace_parked_outcome(c);
 	bool begins = !c->has_cursor || stream_id_compare(c->cursor, STREAM_ID_ZERO) == 0;
-	bool past = c->has_cursor && stream_id_compare(c->cursor, last->id) >= 0;
-	return begins || past ? OUTCOME_MISSED : OUTCOME_PENDING;
+	if (c->fate == FATE_WAITING && begins && last && trace_is_trimmed(t, last))
+		return OUTCOME_MISSED;
+	return fate_outcome(c->fate);
 }
 
 /* NULL: no consumer stands so. */
@@ -285,13 +154,20 @@ static const struct trace_consumer *first_with(const struct trace *t, enum trace
 	return NULL;
 }
 
-static char *why_missed(const struct trace *t, const struct trace_consumer *c)
+static char *why_missed(const struct trace_consumer *c)
 {
-	char id[STREAM_ID_SIZE];
-
-	return mem_printf("the consumer %s began after %s was trimmed from the stream and will not "
+	return mem_printf("the consumer %s began after it was trimmed from the stream and will not "
 			  "apply it",
-	    c->name, stream_id_format(t->positions[t->n_positions - 1].id, id));
+	    c->name);
+}
+
+static char *why_lost(const struct trace_consumer *c)
+{
+	char cursor[STREAM_ID_SIZE];
+
+	return mem_printf("the cursor of %s is at %s, past it, but its inbox does not have it; "
+			  "umavez republish tells it again",
+	    c->name, stream_id_format(c->cursor, cursor));
 }
 
 static char *why_failed(const struct trace_consumer *c)
@@ -312,7 +188,7 @@ static char *why_retrying(const struct trace_consumer *c)
 {
 	char next[CLOCK_RFC3339_SIZE] = "?";
 
-	if (!is_parked_as(c, "retrying"))
+	if (!trace_is_parked_as(c, "retrying"))
 		return mem_printf("marked by an operator for %s: %s%s%s%s", c->name, c->parked,
 		    c->remark ? " (" : "", c->remark ? c->remark : "", c->remark ? ")" : "");
 	if (!c->error)
@@ -324,13 +200,13 @@ static char *why_retrying(const struct trace_consumer *c)
 }
 
 /* Trouble that some consumer has with it, the worst first: it is told before another's delay. */
-static bool judge_parked(const struct trace *t, enum trace_outcome *ret_outcome, char **ret_stuck)
+static bool judge_trouble(const struct trace *t, enum trace_outcome *ret_outcome, char **ret_stuck)
 {
 	static const struct {
 		enum trace_outcome outcome;
 		char *(*why)(const struct trace_consumer *c);
-	} troubles[] = {{OUTCOME_FAILED, why_failed}, {OUTCOME_RETRYING, why_retrying},
-	    {OUTCOME_HELD, why_held}};
+	} troubles[] = {{OUTCOME_LOST, why_lost}, {OUTCOME_FAILED, why_failed},
+	    {OUTCOME_RETRYING, why_retrying}, {OUTCOME_HELD, why_held}};
 
 	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++) {
 		const struct trace_consumer *c = first_with(t, troubles[i].outcome);
@@ -355,21 +231,28 @@ static enum trace_outcome judge_done(const struct trace *t, char **ret_stuck)
 	}
 	if (first_with(t, OUTCOME_APPLIED))
 		return OUTCOME_APPLIED;
-	*ret_stuck = why_missed(t, first_with(t, OUTCOME_MISSED));
-	return OUTCOME_MISSED;
+	const struct trace_consumer *missed = first_with(t, OUTCOME_MISSED);
+	if (missed) {
+		*ret_stuck = why_missed(missed);
+		return OUTCOME_MISSED;
+	}
+	*ret_stuck = mem_printf("the cursor of %s is past it, and retention or a purge has removed "
+				"what would tell whether it was applied",
+	    first_with(t, OUTCOME_FORGOTTEN)->name);
+	return OUTCOME_FORGOTTEN;
 }
 
 static enum trace_outcome judge(const struct trace *t, char **ret_stuck)
 {
 	const struct trace_consumer *waiting = first_with(t, OUTCOME_PENDING);
-	enum trace_outcome parked;
+	enum trace_outcome trouble;
 
 	if (t->is_quarantined) {
 		*ret_stuck = mem_strdup(t->remark ? t->remark : "not understood");
 		return OUTCOME_QUARANTINED;
 	}
-	if (judge_parked(t, &parked, ret_stuck))
-		return parked;
+	if (judge_trouble(t, &trouble, ret_stuck))
+		return trouble;
 	if (!waiting && t->n_consumers > 0)
 		return judge_done(t, ret_stuck);
 	if (t->n_positions == 0 && !t->has_row)
@@ -390,6 +273,9 @@ static enum trace_outcome judge(const struct trace *t, char **ret_stuck)
 void trace_tell(const struct trace *t, struct trace_verdict *ret_verdict)
 {
 	*ret_verdict = (struct trace_verdict){0};
-	tell_steps(t, ret_verdict);
+	trace_tell_steps(t, ret_verdict);
+	ret_verdict->standings = mem_zalloc(t->n_consumers, sizeof(*ret_verdict->standings));
+	for (size_t i = 0; i < t->n_consumers; i++)
+		ret_verdict->standings[i] = standing(t, &t->consumers[i]);
 	ret_verdict->outcome = judge(t, &ret_verdict->stuck);
 }

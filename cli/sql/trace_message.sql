@@ -3,17 +3,17 @@
 WITH message AS (
 	SELECT n.store, n.store_purchase_id, n.kind, n.native_type, n.remark, n.traceparent, n.received_at,
 	    o.outbox_id, o.shard, o.type, o.outbox_traceparent, o.created_at,
-	    coalesce(o.outbox_xid, n.xid) AS written_by
+	    o.first_position, coalesce(o.outbox_xid, n.xid) AS written_by
 	FROM (SELECT $1::text AS source, $2::text AS message_id, $3::bigint AS id) AS k
 	LEFT JOIN intake.notification AS n
 	    ON n.store = k.source AND n.notification_id = k.message_id
 	LEFT JOIN LATERAL (
 		SELECT o.id AS outbox_id, o.shard, o.xid AS outbox_xid, o.type,
-		    o.traceparent AS outbox_traceparent, o.created_at
+		    o.traceparent AS outbox_traceparent, o.created_at, o.first_position
 		FROM intake.outbox AS o
 		WHERE o.id = k.id AND o.source = k.source AND o.message_id = k.message_id
 		UNION ALL
-		SELECT o.id, o.shard, o.xid, o.type, o.traceparent, o.created_at
+		SELECT o.id, o.shard, o.xid, o.type, o.traceparent, o.created_at, o.first_position
 		FROM intake.outbox AS o
 		WHERE k.id IS NULL AND o.xid = n.xid AND o.source = n.store
 		  AND o.message_id = n.notification_id
@@ -23,7 +23,7 @@ WITH message AS (
 )
 SELECT m.store IS NOT NULL AS is_notification, m.outbox_id IS NOT NULL AS has_row,
     $1 NOT IN ('app_store', 'app_store_sandbox', 'google_play', 'stripe', 'stripe_test', 'manual') AS is_emitted,
-    m.kind, m.native_type, m.remark, m.type, m.outbox_id, m.shard, m.written_by AS xid,
+    m.kind, m.native_type, m.remark, m.type, m.outbox_id, m.first_position, m.shard, m.written_by AS xid,
     substr(coalesce(m.traceparent, m.outbox_traceparent), 4, 32) AS trace_id,
     intake.purchase_json(p) AS purchase,
     (extract(epoch FROM m.received_at) * 1000)::bigint AS received_ms,

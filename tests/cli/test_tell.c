@@ -11,6 +11,7 @@ static const struct trace_position position = {
     .id = {100, 7}, .ticked_ms = 1002, .published_ms = TRACE_UNKNOWN};
 static const struct trace_consumer consumer = {.name = (char[]){"c"},
     .lag_entries = BACKLOG_UNKNOWN,
+    .fate = FATE_WAITING,
     .published_ms = TRACE_UNKNOWN,
     .delivered_ms = TRACE_UNKNOWN,
     .applied_ms = TRACE_UNKNOWN};
@@ -22,6 +23,7 @@ static struct trace facts(struct trace_position *p, struct trace_consumer *c)
 	*c = consumer;
 	return (struct trace){.is_notification = true,
 	    .has_row = true,
+	    .outbox_id = 7,
 	    .received_ms = 1000,
 	    .committed_ms = 1001,
 	    .last_tick_ms = 1002,
@@ -134,7 +136,7 @@ static void check_published_by_witness(void)
 static void check_missed(void)
 {
 	static const char missed[] =
-	    "the consumer c began after 100-7 was trimmed from the stream and will not apply it";
+	    "the consumer c began after it was trimmed from the stream and will not apply it";
 	struct trace_position p;
 	struct trace_consumer c[2];
 	struct trace t = facts(&p, c);
@@ -143,7 +145,8 @@ static void check_missed(void)
 	check_told(&t, "missed", missed);
 	c->has_cursor = true;
 	check_told(&t, "missed", missed);
-	c->cursor = (struct stream_id){100, 8};
+	c->cursor = (struct stream_id){100, 6};
+	c->fate = FATE_EARLY;
 	check_told(&t, "missed", missed);
 	c[1] = consumer;
 	c[1].name = (char[]){"d"};
@@ -155,6 +158,41 @@ static void check_missed(void)
 	c[1].applied = true;
 	c[1].stream_id = p.id;
 	check_told(&t, "applied", NULL);
+}
+
+/* As reconcile judges it: whatever another consumer has made of it, lost is told first. */
+static void check_lost(void)
+{
+	struct trace_position p;
+	struct trace_consumer c[2];
+	struct trace t = facts(&p, c);
+	struct trace_verdict v;
+
+	c[0].fate = FATE_LOST;
+	c[0].has_cursor = true;
+	c[0].cursor = (struct stream_id){100, 8};
+	c[1] = consumer;
+	c[1].applied = true;
+	c[1].stream_id = p.id;
+	t.n_consumers = 2;
+	check_told(&t, "lost",
+	    "the cursor of c is at 100-8, past it, but its inbox does not have it; umavez "
+	    "republish tells it again");
+	trace_tell(&t, &v);
+	CHECK_INT(v.standings[0], OUTCOME_LOST);
+	CHECK_INT(v.standings[1], OUTCOME_APPLIED);
+	trace_verdict_done(&v);
+	c[0].fate = FATE_PURGED;
+	check_told(&t, "applied", NULL);
+	t.n_consumers = 1;
+	check_told(&t, "forgotten",
+	    "the cursor of c is past it, and retention or a purge has removed what would tell "
+	    "whether it was applied");
+	c[0].fate = FATE_UNRETAINED;
+	t.n_positions = 0;
+	check_told(&t, "forgotten",
+	    "the cursor of c is past it, and retention or a purge has removed what would tell "
+	    "whether it was applied");
 }
 
 static void check_last_step(const struct trace *t, const char *step)
@@ -272,6 +310,7 @@ static const struct check checks[] = {
     {"trouble before delay", check_trouble_first},
     {"what tells that it was published", check_published_by_witness},
     {"trimmed before a consumer began", check_missed},
+    {"lost, and what nobody can tell any more", check_lost},
     {"the time between", check_times},
     {NULL, NULL},
 };
