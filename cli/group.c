@@ -4,6 +4,8 @@
 #include "cli/group.h"
 #include "cli/command.h"
 #include "cli/sources.h"
+#include "cli_text.h"
+#include "common/pg.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +18,7 @@ struct group_command {
 };
 
 static const struct option options[] = {
-    SOURCES_INTAKE_OPTION(
-	offsetof(struct group_command, sources) + offsetof(struct sources_options, database_url)),
-    SOURCES_REDIS_OPTIONS(offsetof(struct group_command, sources), SOURCES_REDIS_HELP),
+    SOURCES_OPTIONS(offsetof(struct group_command, sources)),
     {"shard", OPT_INT, offsetof(struct group_command, shard), "-1", "Only this shard (all)", 0, -1,
 	1023, NULL, NULL},
     {"destroy", OPT_BOOL, offsetof(struct group_command, destroy), "off",
@@ -36,9 +36,9 @@ static const char usage[] =
     "at\n"
     "all while a registered group is missing there.  `list` shows the groups of every shard, as\n"
     "the relays have registered them and as they are in Redis.  `drop` forgets one, so that\n"
-    "trimming does not wait for it any more; as long as it is in a stream, a relay registers it\n"
-    "again: --destroy ends it there too.  A consumer of umavez is more than its group: see umavez\n"
-    "consumer.  The role and the Redis user umavez_operator may do this.";
+    "trimming does not wait for it any more; what is in a stream still a relay would register\n"
+    "again: --destroy ends it there too.  A consumer of umavez is more than its group: umavez\n"
+    "consumer forget ends it.  The role and the Redis user umavez_operator may do this.";
 
 static int list(const struct group_command *command, struct sources *sources, struct err *err)
 {
@@ -58,60 +58,77 @@ static int list(const struct group_command *command, struct sources *sources, st
 	return 0;
 }
 
-static bool would_do_anything(const struct group_command *command, const struct groups *groups)
+/* A consumer of ours has cursors and an inbox besides: umavez consumer is for those. */
+static int is_consumer(
+    const struct sources *sources, const char *name, bool *ret_is, struct err *err)
 {
-	for (size_t i = 0; i < groups->n; i++) {
-		if (groups->list[i].registered || command->destroy)
-			return true;
-	}
-	return false;
+	PGresult *res = NULL;
+
+	if (pg_run(sources->effects, cli_sql_reconcile_consumers_sql, 1, &name, &res, err) < 0)
+		return -1;
+	*ret_is = PQntuples(res) > 0;
+	PQclear(res);
+	return 0;
 }
 
-static void warn_of_streams(
-    const struct group_command *command, const struct sources *sources, const struct groups *groups)
+static int nothing_to_drop(const struct groups *groups, bool is_a_consumer, struct err *err)
 {
-	size_t there = 0;
+	if (groups->n == 0)
+		return err_set(
+		    err, ERR_FATAL, "no such group is registered (see umavez group list)");
+	return err_set(err, ERR_FATAL,
+	    "it is still in %zu %s, where relays would register it again: %s", groups->n,
+	    print_plural((int64_t)groups->n, "stream", "streams"),
+	    is_a_consumer ? "it is a consumer's, which umavez consumer forget ends"
+			  : "stop what reads there, then use --destroy");
+}
 
-	for (size_t i = 0; i < groups->n; i++)
-		there += groups->list[i].in_stream;
-	if (command->destroy)
-		return;
-	if (there > 0)
+static void warn(const struct sources *sources, const char *name, bool is_a_consumer)
+{
+	if (is_a_consumer)
 		fprintf(stderr,
-		    "umavez group: it is still in %zu %s, and relays will register it again: "
-		    "stop what reads there, then use --destroy\n",
-		    there, print_plural((int64_t)there, "stream", "streams"));
+		    "umavez group: %s is a consumer, with cursors and an inbox: umavez consumer "
+		    "forget ends it\n",
+		    name);
 	if (!sources->redis)
 		fprintf(stderr, "umavez group: could not look at the streams: %s\n",
 		    sources->redis_err.message);
+}
+
+static void tell_drop(const struct group_command *command, const struct sources *sources,
+    const char *name, const struct groups *groups)
+{
+	if (command->json)
+		print_json(stdout, json_pack("{s:o, s:b, s:b, s:o}", "group", print_json_text(name),
+				       "done", (int)command->yes, "destroy", (int)command->destroy,
+				       "groups", groups_json(groups)));
+	else
+		groups_tell_drop(
+		    stdout, sources->name_space, groups, command->destroy, command->yes);
 }
 
 static int drop(
     const struct group_command *command, struct sources *sources, const char *name, struct err *err)
 {
 	struct groups groups = {0};
+	bool is_a_consumer;
 	int rc = -1;
 
 	if (command->destroy && !sources->redis) {
 		*err = sources->redis_err;
 		goto done;
 	}
-	if (groups_read(sources, (struct group_filter){name, command->shard}, &groups, err) < 0)
+	if (groups_read(sources, (struct group_filter){name, command->shard}, &groups, err) < 0 ||
+	    is_consumer(sources, name, &is_a_consumer, err) < 0)
 		goto done;
-	if (!would_do_anything(command, &groups)) {
-		err_set(err, ERR_FATAL, "no such group is registered (see umavez group list)");
+	if (!groups_may_drop(&groups, command->destroy)) {
+		nothing_to_drop(&groups, is_a_consumer, err);
 		goto done;
 	}
-	warn_of_streams(command, sources, &groups);
+	warn(sources, name, is_a_consumer);
 	if (command->yes && groups_drop(sources, &groups, command->destroy, err) < 0)
 		goto done;
-	if (command->json)
-		print_json(stdout, json_pack("{s:o, s:b, s:b, s:o}", "group", print_json_text(name),
-				       "done", (int)command->yes, "destroy", (int)command->destroy,
-				       "groups", groups_json(&groups)));
-	else
-		groups_tell_drop(
-		    stdout, sources->name_space, &groups, command->destroy, command->yes);
+	tell_drop(command, sources, name, &groups);
 	rc = command->yes ? 0 : command_not_done(err);
 done:
 	groups_done(&groups);
@@ -123,18 +140,14 @@ static int run(void *config, const struct option_words *words, struct err *err)
 	const struct group_command *command = config;
 	bool is_list = words->n == 1 && strcmp(words->words[0], "list") == 0;
 	bool is_drop = words->n == 2 && strcmp(words->words[0], "drop") == 0;
-	struct sources sources = {.redis_err = ERR_INIT, .name_space = command->sources.name_space};
-	int rc = -1;
+	struct sources sources = {0};
+	int rc;
 
 	if (!is_list && !is_drop)
 		return err_set(err, ERR_USAGE, "say list, or drop and one NAME (see --help)");
-	if (sources_open_schema(
-		command->sources.database_url, "group", "intake", &sources.intake, err) < 0)
-		goto done;
-	if (sources_open_redis(command->sources.redis_url, &sources.redis, &sources.redis_err) < 0)
-		sources.redis = NULL;
+	if (sources_open(&command->sources, "group", &sources, err) < 0)
+		return -1;
 	rc = is_list ? list(command, &sources, err) : drop(command, &sources, words->words[1], err);
-done:
 	sources_close(&sources);
 	return rc;
 }

@@ -40,6 +40,10 @@ int groups_read(const struct sources *sources, struct group_filter filter, struc
     struct err *err) warn_unused;
 void groups_done(struct groups *g);
 
+/* Whether there is anything to forget, or to destroy.  What is in a stream would be registered
+ * again, so it is forgotten only where it is destroyed too. */
+bool groups_may_drop(const struct groups *g, bool destroy);
+
 /*
  * Trimming does not wait for them any more, and relays do not see them in the streams if they are
  * destroyed there: which comes first, or they would be registered again.  A call that failed may be

@@ -25,6 +25,20 @@ static int forget_one(const struct sources *sources, const struct group *g, stru
 	return pg_run(sources->intake, cli_sql_group_drop_sql, 2, params, NULL, err);
 }
 
+static bool may_forget(const struct group *g, bool destroy)
+{
+	return g->registered && (destroy || !g->in_stream);
+}
+
+bool groups_may_drop(const struct groups *g, bool destroy)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		if (may_forget(&g->list[i], destroy) || (destroy && g->list[i].in_stream))
+			return true;
+	}
+	return false;
+}
+
 int groups_drop(
     const struct sources *sources, const struct groups *g, bool destroy, struct err *err)
 {
@@ -33,7 +47,7 @@ int groups_drop(
 			return -1;
 	}
 	for (size_t i = 0; i < g->n; i++) {
-		if (g->list[i].registered && forget_one(sources, &g->list[i], err) < 0)
+		if (may_forget(&g->list[i], destroy) && forget_one(sources, &g->list[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -52,7 +66,7 @@ void groups_tell_drop(
 			fprintf(out, "%s in %s, at %s with %" PRId64 " pending\n",
 			    done ? "destroyed" : "would be destroyed", key, group->delivered,
 			    group->pending);
-		if (group->registered)
+		if (may_forget(group, destroy))
 			fprintf(out, "%s in shard %u: what stands after %s %s be trimmed unread\n",
 			    done ? "forgotten" : "would be forgotten", group->shard,
 			    group->acknowledged, done ? "may now" : "might then");

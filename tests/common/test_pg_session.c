@@ -287,6 +287,9 @@ static void schema(void)
 	CHECK_INT(err.kind, ERR_USAGE);
 	CHECK(strstr(err.message, "permission denied for schema effects: connect as") != NULL);
 	CHECK(strstr(err.message, "umavez migrate --roles") != NULL);
+	program_invocation_short_name = (char[]){"umavez-relay"};
+	CHECK_INT(pg_check_schema(conn, "effects", &err), -1);
+	CHECK(strstr(err.message, "connect as a member of umavez_relay, which") != NULL);
 	PQfinish(conn);
 }
 
