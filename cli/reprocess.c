@@ -29,6 +29,7 @@ struct reprocess {
 
 struct tally {
 	int64_t understood, left;
+	int64_t refused; /* of what is left: by its parser, not for being a duplicate */
 };
 
 /* One row of quarantined.sql. */
@@ -60,7 +61,8 @@ static const char usage[] =
     "--notification ID | --all  [--store S]  [OPTION]...\n\n"
     "Gives notifications that were authentic and not understood to the parsers of this version.\n"
     "What they understand is received as if it came now, in one transaction each: notification,\n"
-    "purchase and outbox row.  What they do not stays quarantined, and the reason is printed.\n\n"
+    "purchase and outbox row.  What they do not stays quarantined, the reason is printed, and\n"
+    "the exit status is 1.\n\n"
     "Signatures are not checked again: the bytes were verified when they came, and certificates\n"
     "and secrets may have changed since.  What stores sent is read by nobody but the schema's "
     "owner:\n"
@@ -169,6 +171,7 @@ static int reprocess_one(PGconn *conn, const struct reprocess *r, const struct q
 
 	if (!n || n->kind == KIND_UNRECOGNIZED) {
 		tally->left++;
+		tally->refused++;
 		tell(r, q, NOT_UNDERSTOOD, n && n->remark ? n->remark : why ? why : "");
 	} else if (r->dry_run) {
 		tally->understood++;
@@ -222,6 +225,25 @@ static int reprocess_pages(
 	return rc;
 }
 
+/* What stores sent is the owner's alone to read. */
+static int say_who(struct err *err)
+{
+	char *denied = mem_strdup(err->message);
+
+	if (strcmp(err->sqlstate, "42501") == 0)
+		err_set(err, ERR_USAGE, "%.200s: run it as the owner of the schema intake", denied);
+	free(denied);
+	return -1;
+}
+
+static int verdict(const struct tally *tally, struct err *err)
+{
+	if (tally->refused == 0)
+		return 0;
+	return err_set(err, ERR_FATAL, "%" PRId64 " %s quarantined", tally->refused,
+	    print_plural(tally->refused, "notification stays", "notifications stay"));
+}
+
 static int run(void *config, struct err *err)
 {
 	const struct reprocess *r = config;
@@ -231,9 +253,12 @@ static int run(void *config, struct err *err)
 
 	if (r->all == (r->notification != NULL))
 		return err_set(err, ERR_USAGE, "give --notification ID, or --all");
-	if (sources_open_schema(r->database_url, "reprocess", "intake", &conn, err) < 0 ||
-	    reprocess_pages(conn, r, &tally, err) < 0)
+	if (sources_open_schema(r->database_url, "reprocess", "intake", &conn, err) < 0)
 		goto done;
+	if (reprocess_pages(conn, r, &tally, err) < 0) {
+		say_who(err);
+		goto done;
+	}
 	if (r->notification && tally.understood + tally.left == 0) {
 		err_set(err, ERR_FATAL, "no notification of that id is quarantined");
 		goto done;
@@ -241,7 +266,7 @@ static int run(void *config, struct err *err)
 	if (!r->json)
 		printf("%" PRId64 " %s, %" PRId64 " not\n", tally.understood,
 		    r->dry_run ? "would be understood" : "understood", tally.left);
-	rc = 0;
+	rc = verdict(&tally, err);
 done:
 	PQfinish(conn);
 	return rc;
