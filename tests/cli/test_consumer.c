@@ -184,6 +184,9 @@ static void check_stopped_meanwhile(void)
 	SAYS(0, "destroyed in umavez:purchases:{0}, at ", "", "forget", "mailer", "--yes");
 	CHECK_INT(count_rows("mailer"), 0);
 	proc_kill(mailer, SIGCONT);
+	/* From then on nothing that it has not read is trimmed. */
+	CHECK(world_await_int(
+	    world, 2, WAIT_MS, "SELECT count(*) FROM intake.stream_group WHERE name = 'mailer'"));
 	receive("d", 6);
 	CHECK(world_await_int(world, 6, WAIT_MS,
 	    "SELECT count(*) FROM effects.inbox WHERE consumer = 'mailer'"
