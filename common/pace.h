@@ -20,4 +20,21 @@ static inline bool pace_due(struct pace *p, int64_t now_us, int64_t interval_ms)
 	return true;
 }
 
+/* Of what comes often: how many there were since that was last said. Zeroed: the first is due. */
+struct tally {
+	struct pace pace;
+	int64_t n;
+};
+
+/* How many to tell of now, counted anew from then on; 0: none, or not yet. */
+static inline int64_t tally_take(struct tally *t, int64_t now_us, int64_t interval_ms)
+{
+	int64_t n = t->n;
+
+	if (n == 0 || !pace_due(&t->pace, now_us, interval_ms))
+		return 0;
+	t->n = 0;
+	return n;
+}
+
 #endif

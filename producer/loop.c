@@ -7,6 +7,7 @@
 #include "common/service.h"
 #include "producer/meter.h"
 #include "producer/receipt.h"
+#include "producer/refused.h"
 
 #include <errno.h>
 #include <event2/http.h>
@@ -43,12 +44,14 @@ static struct timeval to_timeval(int64_t ms)
 
 static void on_beat(evutil_socket_t fd, short what, void *arg)
 {
+	int64_t now_us = clock_mono_us();
 	struct loop *l = arg;
 
 	(void)fd;
 	(void)what;
-	atomic_store(&l->beat_us, clock_mono_us());
+	atomic_store(&l->beat_us, now_us);
 	gate_resume(l->gate);
+	refused_tell(l->options.refused, now_us);
 }
 
 /* No descriptor or no memory left: it would be called again at once, for ever. The next beat tries
@@ -171,6 +174,7 @@ static void make_receipts(struct loop *l)
 	    .gate = l->gate,
 	    .intake = l->intake,
 	    .meter = o->shared->meter,
+	    .refused = o->refused,
 	    .routes = o->routes,
 	    .max_body = o->max_body,
 	    .trust_traceparent = o->trust_traceparent,

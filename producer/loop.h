@@ -13,11 +13,13 @@
 #include <stdint.h>
 
 struct loop;
+struct refused;
 
 /* Borrowed until loop_free(), but for listen_fd. */
 struct loop_options {
 	int listen_fd; /* the loop's from then on */
 	struct intake_shared *shared;
+	struct refused *refused; /* of all loops */
 	const struct routes *routes;
 	const char *database_url, *application_name;
 	unsigned database_connections, max_connections;

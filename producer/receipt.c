@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "producer/meter.h"
+#include "producer/refused.h"
 #include "producer/reply.h"
 #include "producer/request.h"
 
@@ -201,7 +202,7 @@ static void submit(struct receipt *r, struct notification *n)
 
 static void refuse(struct receipt *r, int status, const char *reason, const char *detail)
 {
-	meter_refused(r->all->options.meter, r->route->store, reason);
+	refused_add(r->all->options.refused, r->route->store, reason, detail, clock_mono_us());
 	log_debug("request refused", lf_str("store", r->route->store), lf_str("reason", reason),
 	    lf_str("trace_id", r->trace.trace_id));
 	answer_problem(r, status, detail);
@@ -323,7 +324,7 @@ static struct receipt *receipt_new(struct receipts *all, const struct route *rou
 static void turn_away(struct receipts *all, struct evhttp_request *req, int status,
     const char *reason, const char *detail)
 {
-	meter_refused(all->options.meter, "none", reason);
+	refused_add(all->options.refused, "none", reason, detail, clock_mono_us());
 	if (all->draining)
 		reply_close(req);
 	reply_problem(req, status, detail);

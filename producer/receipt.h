@@ -33,6 +33,7 @@ struct receipts_options {
 	struct gate *gate;
 	struct intake *intake;
 	struct meter *meter;
+	struct refused *refused;
 	const struct routes *routes;
 	int64_t max_body;
 	bool trust_traceparent;

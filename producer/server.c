@@ -6,6 +6,7 @@
 #include "producer/listening.h"
 #include "producer/loop.h"
 #include "producer/meter.h"
+#include "producer/refused.h"
 #include "producer/wake.h"
 
 #include <errno.h>
@@ -29,6 +30,7 @@ enum { LOCK_SHARE = 5 };
 
 struct server {
 	struct intake_shared shared;
+	struct refused *refused;
 	char *application_name;
 	int64_t drain_ms;
 	int port;
@@ -89,6 +91,7 @@ static void make_loops(struct server *s, const struct config *config, const stru
 		const struct loop_options options = {
 		    .listen_fd = fds[i],
 		    .shared = &s->shared,
+		    .refused = s->refused,
 		    .routes = routes,
 		    .database_url = config->database_url,
 		    .application_name = s->application_name,
@@ -160,6 +163,7 @@ int server_open(const struct config *config, const char *instance, const struct 
 	s->application_name = mem_printf("umavez-producer/%s", instance);
 	s->shared.max_queued = config->queue;
 	s->shared.meter = meter_new(metrics);
+	s->refused = refused_new(s->shared.meter);
 	fds = mem_zalloc(s->n_loops, sizeof(*fds));
 	if (client_share(s->n_loops, config->database_connections, &clients, err) < 0)
 		goto done;
@@ -238,6 +242,7 @@ void server_close(struct server *s)
 	wake_close(s->shared.wake);
 	for (unsigned i = 0; i < s->n_loops; i++)
 		loop_free(s->loops[i]);
+	refused_free(s->refused);
 	meter_free(s->shared.meter);
 	free(s->application_name);
 	free(s->loops);

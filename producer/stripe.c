@@ -1,5 +1,6 @@
 #include "producer/stripe.h"
 
+#include "common/log.h"
 #include "producer/json.h"
 #include "producer/stripe_event.h"
 
@@ -9,6 +10,16 @@
 struct stripe {
 	struct stripe_config config;
 };
+
+/* Every signing secret of Stripe's begins so, and is used as it is, with that. */
+static void look_at(const struct option_list *secrets, const char *option)
+{
+	for (size_t i = 0; i < secrets->n; i++)
+		if (strncmp(secrets->values[i], "whsec_", 6) != 0)
+			log_warn("a secret does not begin with whsec_: Stripe signs with none like "
+				 "it, so its webhooks would be refused",
+			    lf_str("option", option));
+}
 
 int stripe_new(const struct stripe_config *config, struct stripe **ret_stripe, struct err *err)
 {
@@ -23,6 +34,8 @@ int stripe_new(const struct stripe_config *config, struct stripe **ret_stripe, s
 	if (!s)
 		return err_set(err, ERR_FATAL, "out of memory");
 	s->config = *config;
+	look_at(&secrets->live, "--stripe-secret");
+	look_at(&secrets->test, "--stripe-test-secret");
 	*ret_stripe = s;
 	return 0;
 }
