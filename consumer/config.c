@@ -24,7 +24,9 @@ const struct option config_options[] = {
     {"lease", OPT_DURATION, AT(lease_ms), "5s",
 	"After this a shard of a consumer that died goes to another", 0, 100, 3600000, NULL, NULL},
     {"max-attempts", OPT_INT, AT(max_attempts), "5",
-	"Starts of a message that fails, until it is a dead letter", 0, 1, 1000000, NULL, NULL},
+	"Starts of a message that fails, until it is a dead letter: 5 take a second or so, 20 "
+	"about five minutes",
+	0, 1, 1000000, NULL, NULL},
     {"retry-min", OPT_DURATION, AT(retry_min_ms), "100ms",
 	"Wait before the first retry of a message that failed", 0, 1, 3600000, NULL, NULL},
     {"retry-max", OPT_DURATION, AT(retry_max_ms), "60s", "Longest wait between two retries", 0, 1,
