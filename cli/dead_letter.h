@@ -23,6 +23,7 @@ struct dead_letter {
 	int64_t first_ms, last_ms; /* parked, and last touched; ms since 1970, as all times here */
 	int64_t next_ms;           /* when its owner turns to it; DEAD_LETTER_NEVER */
 	char *error, *remark;      /* NULL: none */
+	char *context;             /* DETAIL, HINT and CONTEXT of the error; NULL: none */
 	json_t *history;
 	char *event;    /* NULL unless it was asked for by its id */
 	int64_t behind; /* how many messages of its subject wait behind it */

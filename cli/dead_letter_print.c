@@ -123,6 +123,8 @@ static void print_facts(const struct printer *p, const struct dead_letter *d)
 		line(p, "waits for", d->ahead);
 	if (d->error)
 		line(p, "error", d->error);
+	if (d->context)
+		line(p, "context", d->context);
 	if (d->remark)
 		line(p, "remark", d->remark);
 	if (d->event)
@@ -168,15 +170,15 @@ static json_t *json_event(const char *event)
 void dead_letter_print_json(FILE *out, const struct dead_letter *d, const json_t *behind)
 {
 	json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:i, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o,"
-				 " s:O, s:I, s:o, s:o}",
+				 " s:o, s:O, s:I, s:o, s:o}",
 	    "consumer", print_json_text(d->consumer), "source", print_json_text(d->source),
 	    "message_id", print_json_text(d->message_id), "subject", print_json_text(d->subject),
 	    "shard", (int)d->shard, "stream_id", d->stream_id, "state", d->state, "starts",
 	    (json_int_t)d->starts, "first_at", json_time(d->first_ms), "last_at",
 	    json_time(d->last_ms), "next_at", json_time(d->next_ms), "error",
-	    print_json_text(d->error), "remark", print_json_text(d->remark), "history", d->history,
-	    "behind", (json_int_t)d->behind, "waits_for", print_json_text(d->ahead), "holder",
-	    print_json_text(d->holder));
+	    print_json_text(d->error), "context", print_json_text(d->context), "remark",
+	    print_json_text(d->remark), "history", d->history, "behind", (json_int_t)d->behind,
+	    "waits_for", print_json_text(d->ahead), "holder", print_json_text(d->holder));
 
 	if (behind) {
 		json_object_set(json, "held", (json_t *)behind);

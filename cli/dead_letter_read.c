@@ -26,6 +26,7 @@ static struct dead_letter take(const PGresult *res, int row)
 	    .next_ms =
 		pg_text(res, row, "next_ms") ? pg_int(res, row, "next_ms") : DEAD_LETTER_NEVER,
 	    .error = text(res, row, "error"),
+	    .context = text(res, row, "context"),
 	    .remark = text(res, row, "remark"),
 	    .history = json_loads(pg_text(res, row, "history"), 0, NULL),
 	    .event = text(res, row, "event"),
@@ -56,7 +57,7 @@ int dead_letters_read(PGconn *effects, const struct dead_letter_filter *filter,
 static void done(struct dead_letter *d)
 {
 	char *const texts[] = {d->consumer, d->source, d->message_id, d->subject, d->stream_id,
-	    d->state, d->error, d->remark, d->event, d->ahead, d->holder};
+	    d->state, d->error, d->context, d->remark, d->event, d->ahead, d->holder};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);

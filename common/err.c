@@ -52,6 +52,15 @@ int err_wrap(struct err *err, const char *fmt, ...)
 	return -1;
 }
 
+void err_add_context(struct err *err, const char *label, const char *text, size_t len)
+{
+	size_t used = strlen(err->context);
+
+	snprintf(err->context + used, sizeof(err->context) - used, "%s%s: %.*s",
+	    used > 0 ? "; " : "", label, (int)len, text);
+	flatten(err->context);
+}
+
 const char *err_kind_name(enum err_kind kind)
 {
 	switch (kind) {

@@ -7,6 +7,8 @@
 #ifndef UMAVEZ_ERR_H
 #define UMAVEZ_ERR_H
 
+#include <stddef.h>
+
 enum err_kind {
 	ERR_NONE = 0,
 	ERR_RETRY,    /* connection, timeout, deadlock: the same may succeed later */
@@ -20,11 +22,12 @@ struct err {
 	enum err_kind kind;
 	char sqlstate[6];  /* "" unless PostgreSQL reported it */
 	char message[500]; /* one line, without secrets */
+	char context[400]; /* one line: what PostgreSQL says besides; may be cut anywhere */
 };
 
 #define ERR_INIT                                                                                   \
 	{                                                                                          \
-		ERR_NONE, "", ""                                                                   \
+		ERR_NONE, "", "", ""                                                               \
 	}
 
 #define warn_unused __attribute__((warn_unused_result))
@@ -35,6 +38,9 @@ int err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 
 /* Put "context: " in front of the message, keeping the kind.  Always returns -1. */
 int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Append "label: text" to the context, text up to len; what does not fit is cut. */
+void err_add_context(struct err *err, const char *label, const char *text, size_t len);
 
 const char *err_kind_name(enum err_kind kind);
 

@@ -66,6 +66,34 @@ static bool ends_connection(const PGresult *res)
 	return severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0);
 }
 
+/* As far as the end of its n-th line. */
+static size_t lines(const char *text, unsigned n)
+{
+	size_t len = strcspn(text, "\n");
+
+	while (--n > 0 && text[len])
+		len += 1 + strcspn(text + len + 1, "\n");
+	return len;
+}
+
+/* The innermost functions are the first lines of CONTEXT, and what it raised itself is there. */
+static void add_context(const PGresult *res, struct err *err)
+{
+	static const struct {
+		int field;
+		unsigned lines;
+		const char *label;
+	} more[] = {{PG_DIAG_MESSAGE_DETAIL, 1, "DETAIL"}, {PG_DIAG_MESSAGE_HINT, 1, "HINT"},
+	    {PG_DIAG_CONTEXT, 3, "CONTEXT"}};
+
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		const char *text = PQresultErrorField(res, more[i].field);
+
+		if (text)
+			err_add_context(err, more[i].label, text, lines(text, more[i].lines));
+	}
+}
+
 int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 {
 	const char *sqlstate = res ? PQresultErrorField(res, PG_DIAG_SQLSTATE) : NULL;
@@ -86,6 +114,7 @@ int pg_error(PGconn *conn, const PGresult *res, struct err *err)
 		err->kind = ERR_RETRY;
 	if (sqlstate)
 		strncpy(err->sqlstate, sqlstate, sizeof(err->sqlstate) - 1);
+	add_context(res, err);
 	return -1;
 }
 

@@ -15,27 +15,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An error as a text that every database takes: a message may have been cut within a character. */
+/* An error as texts that every database takes: they may have been cut within a character. */
 struct reason {
 	char text[sizeof(((struct err *)NULL)->message) + 8];
+	char context[sizeof(((struct err *)NULL)->context)];
 };
 
-static const char *reason_of(const struct err *err, struct reason *ret)
+static void cut_to_utf8(char *text)
 {
-	size_t len, left;
+	size_t len, left = strlen(text);
 	uint32_t code;
 
-	snprintf(ret->text, sizeof(ret->text), "%s%s%s", err->sqlstate, *err->sqlstate ? ": " : "",
-	    err->message);
-	left = strlen(ret->text);
-	for (char *at = ret->text; left > 0; at += len, left -= len) {
-		len = utf8_decode(at, left, &code);
+	for (; left > 0; text += len, left -= len) {
+		len = utf8_decode(text, left, &code);
 		if (len == 0) {
-			*at = '\0';
+			*text = '\0';
 			break;
 		}
 	}
-	return ret->text;
+}
+
+static void reason_of(const struct err *err, struct reason *ret)
+{
+	snprintf(ret->text, sizeof(ret->text), "%s%s%s", err->sqlstate, *err->sqlstate ? ": " : "",
+	    err->message);
+	cut_to_utf8(ret->text);
+	snprintf(ret->context, sizeof(ret->context), "%s", err->context);
+	cut_to_utf8(ret->context);
+}
+
+/* NULL: the database said nothing besides. */
+static const char *context_of(const struct reason *reason)
+{
+	return *reason->context ? reason->context : NULL;
 }
 
 /* A statement that gives a row if it has moved something. */
@@ -109,19 +121,20 @@ int parked_add(struct inbox *b, struct stream_id from, const struct batch *batch
 	if (is_published)
 		clock_rfc3339(published_ms, published);
 	clock_rfc3339(batch->read_at, read_at);
+	reason_of(why, &reason);
 	const char *const params[] = {b->options->consumer, b->shard_text,
 	    stream_id_format(from, from_text), stream_id_format(batch->last, to_text),
 	    stream_id_format(event->stream_id, at_text), event->field[EVENT_SOURCE].s,
 	    event->field[EVENT_ID].s, event->field[EVENT_SUBJECT].s,
 	    event->field[EVENT_TRACEPARENT].s, is_published ? published : NULL, read_at, json,
 	    parked_state_name(parking->state), pg_number(starts, parking->starts),
-	    pg_number(wait_ms, parking->wait_ms), reason_of(why, &reason)};
+	    pg_number(wait_ms, parking->wait_ms), reason.text, context_of(&reason)};
 	/* Durable: that it was started, if it was alone. A restart reads it again from the cursor.
 	 */
 	if (FAILPOINT_ERR("consumer.before_park", err) < 0)
 		goto done;
 	b->handler_ran = false;
-	if (move(b, consumer_sql_parked_add_sql, 16, params, ret_moved, err) < 0)
+	if (move(b, consumer_sql_parked_add_sql, 17, params, ret_moved, err) < 0)
 		goto done;
 	/* Durable: the parked message, and the cursor behind it. A restart goes on there. */
 	rc = FAILPOINT_ERR("consumer.after_park", err);
@@ -182,12 +195,13 @@ int parked_fail(struct inbox *b, const struct parked *p, const struct parking *p
 {
 	char starts[PG_NUMBER_SIZE], wait_ms[PG_NUMBER_SIZE];
 	struct reason reason;
+	reason_of(why, &reason);
 	const char *params[] = {b->options->consumer, b->shard_text, p->source, p->message_id,
 	    pg_number(starts, p->starts), parked_state_name(parking->state),
-	    pg_number(wait_ms, parking->wait_ms), reason_of(why, &reason)};
+	    pg_number(wait_ms, parking->wait_ms), reason.text, context_of(&reason)};
 
 	b->handler_ran = false;
-	return move(b, consumer_sql_parked_fail_sql, 8, params, ret_moved, err);
+	return move(b, consumer_sql_parked_fail_sql, 9, params, ret_moved, err);
 }
 
 int parked_failed(struct inbox *b, int64_t *ret_n, struct err *err)

@@ -37,6 +37,11 @@ struct shard {
 	int64_t bookmark_us;  /* when it was set */
 
 	struct failure failure;
+	/* What the last session said that ended while one message was handled, and which. */
+	struct {
+		struct stream_id at; /* 0-0: none has */
+		struct err why;
+	} ended;
 	int64_t parked_us; /* when to look at what is parked */
 	int64_t failed;    /* dead letters, when last counted */
 	int64_t count_us;  /* when to count them again */
@@ -74,6 +79,11 @@ void shard_tell_retried(const struct shard *s, const struct parked *p,
     const struct parking *parking, const struct err *why);
 void shard_tell_plan(
     struct shard *s, const struct batch *batch, struct failure_plan plan, const struct err *why);
+
+/* A session ended while this message was handled; and, when it is given up, what to say of it. */
+void shard_note_end(struct shard *s, struct stream_id at, const struct err *why);
+void shard_why_ended(
+    const struct shard *s, struct stream_id at, const char *during, struct err *ret_why);
 
 /* Reads and writes work: what failed before is over. */
 void shard_get_on(struct shard *s);

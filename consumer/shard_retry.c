@@ -7,6 +7,8 @@
 #include "consumer/parked.h"
 #include "consumer/progress.h"
 
+#include <stdio.h>
+
 /* How long parked messages may keep the stream waiting before its turn comes again. */
 #define TURN_US 20000
 
@@ -84,8 +86,10 @@ static int fail(struct shard *s, const struct parked *p, const struct err *why, 
 static int give_up(struct shard *s, const struct parked *p, struct err *err)
 {
 	struct err why = ERR_INIT;
+	char during[40];
 
-	err_set(&why, ERR_REJECT, "the consumer or its session ended during start %u", p->starts);
+	snprintf(during, sizeof(during), "start %u", p->starts);
+	shard_why_ended(s, p->stream_id, during, &why);
 	return fail(s, p, &why, err);
 }
 
@@ -98,6 +102,7 @@ static int release(struct shard *s, const struct parked *p, struct err *err)
 	if (parked_release(s->inbox, p, &moved, &why) < 0) {
 		if (!inbox_broken(s->inbox))
 			return fail(s, p, &why, err);
+		shard_note_end(s, p->stream_id, &why);
 		*err = why;
 		err->kind = ERR_RETRY; /* whatever it said, it was this session's end only */
 		return -1;

@@ -10,6 +10,8 @@
 #include "consumer/parked.h"
 #include "consumer/progress.h"
 
+#include <stdio.h>
+
 #define BOOKMARK_INTERVAL_MS 100
 
 int shard_bookmark(struct shard *s, struct err *err)
@@ -142,6 +144,8 @@ static int not_applied(
 	shard_tell_plan(s, batch, plan, why);
 	shard_unsettle(s);
 	if (inbox_broken(s->inbox)) {
+		if (batch->n == 1)
+			shard_note_end(s, batch->events[0].stream_id, why);
 		*err = *why;
 		err->kind = ERR_RETRY; /* whatever it said, it was this session's end only */
 		return -1;
@@ -158,9 +162,10 @@ static int give_up(struct shard *s, const struct batch *batch, struct err *err)
 	unsigned starts = s->options->failure.max_attempts;
 	const struct parking parking = {.state = PARKED_FAILED, .starts = starts};
 	struct err why = ERR_INIT;
+	char during[40];
 
-	err_set(
-	    &why, ERR_REJECT, "the consumer or its session ended during each of %u starts", starts);
+	snprintf(during, sizeof(during), "each of %u starts", starts);
+	shard_why_ended(s, batch->events[0].stream_id, during, &why);
 	return park(s, batch, &parking, &why, err);
 }
 

@@ -55,6 +55,27 @@ void shard_tell_retried(const struct shard *s, const struct parked *p,
 		    lf_err(why));
 }
 
+void shard_note_end(struct shard *s, struct stream_id at, const struct err *why)
+{
+	s->ended.at = at;
+	s->ended.why = *why;
+}
+
+void shard_why_ended(
+    const struct shard *s, struct stream_id at, const char *during, struct err *ret_why)
+{
+	const struct err *last = &s->ended.why;
+
+	/* A process that died took what it knew along. */
+	if (stream_id_compare(s->ended.at, at) != 0) {
+		err_set(ret_why, ERR_REJECT, "the consumer or its session ended during %s", during);
+		return;
+	}
+	err_set(ret_why, ERR_REJECT,
+	    "the consumer or its session ended during %s; the last said %s%s%s", during,
+	    last->sqlstate, *last->sqlstate ? ": " : "", last->message);
+}
+
 void shard_tell_plan(
     struct shard *s, const struct batch *batch, struct failure_plan plan, const struct err *why)
 {

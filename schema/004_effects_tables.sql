@@ -89,6 +89,7 @@ CREATE TABLE effects.parked (
 	starts       integer NOT NULL DEFAULT 0,
 	next_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
 	error        text,
+	context      text,
 	remark       text,
 	history      jsonb NOT NULL DEFAULT '[]',
 	first_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -116,6 +117,7 @@ COMMENT ON COLUMN effects.parked.state IS 'retrying: applied when due; held: wai
 COMMENT ON COLUMN effects.parked.starts IS 'Attempts begun, each counted in a commit of its own before it';
 COMMENT ON COLUMN effects.parked.next_at IS 'When its owner turns to it next, unless held or failed';
 COMMENT ON COLUMN effects.parked.error IS 'Of the last attempt; NULL: it has only been held';
+COMMENT ON COLUMN effects.parked.context IS 'What the database said besides: DETAIL, HINT, and where it was raised';
 COMMENT ON COLUMN effects.parked.remark IS 'The operator''s reason';
 COMMENT ON COLUMN effects.parked.history IS 'The latest attempts and marks, oldest first';
 COMMENT ON COLUMN effects.parked.first_at IS 'When it was parked';

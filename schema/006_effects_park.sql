@@ -67,7 +67,7 @@ COMMENT ON FUNCTION effects.hold IS 'Park those of a batch that come behind a pa
 CREATE FUNCTION effects.park(
 	for_consumer text, of_shard smallint, from_id text, to_id text, entry_id text, of_source text,
 	id text, about text, parent text, published timestamptz, read_at timestamptz, body text,
-	as_state text, begun integer, wait_ms float8, why text)
+	as_state text, begun integer, wait_ms float8, why text, said_besides text DEFAULT NULL)
 RETURNS boolean LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
 	UPDATE effects.cursor SET stream_id = to_id, starts_at = NULL, starts = 0
@@ -76,13 +76,15 @@ BEGIN
 		RETURN false;
 	END IF;
 	INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,
-	    traceparent, published_at, delivered_at, event, state, starts, next_at, error, history)
+	    traceparent, published_at, delivered_at, event, state, starts, next_at, error, context,
+	    history)
 	VALUES (for_consumer, of_source, id, about, of_shard, entry_id, parent, published, read_at, body,
 	    -- Given up behind one that is parked (its owners died of something else): in its turn.
 	    CASE WHEN EXISTS (SELECT FROM effects.parked AS p
 	             WHERE p.consumer = for_consumer AND p.shard = of_shard AND p.subject = about
 	               AND hashtextextended(p.subject, 0) = hashtextextended(about, 0))
 	         THEN 'held' ELSE as_state END, begun, clock_timestamp() + wait_ms * interval '1 millisecond', why,
+	    said_besides,
 	    effects.note('[]', jsonb_build_object('at', clock_timestamp(), 'start', begun, 'error', why)))
 	ON CONFLICT (consumer, source, message_id) DO NOTHING;
 	RETURN true;

@@ -2,7 +2,7 @@
 -- $1 consumer, or NULL  $2 state, or NULL: all but held  $3 source, or NULL  $4 subject, or NULL
 -- $5 message id, with or without its source in front, or NULL: then in any state  $6 at most
 SELECT p.consumer, p.source, p.message_id, p.subject, p.shard, p.stream_id, p.state, p.starts, p.error,
-    p.remark, p.history,
+    p.context, p.remark, p.history,
     CASE WHEN $5::text IS NOT NULL THEN p.event END AS event,
     (extract(epoch FROM p.first_at) * 1000)::bigint AS first_ms,
     (extract(epoch FROM p.last_at) * 1000)::bigint AS last_ms,

@@ -93,6 +93,32 @@ static void a_handler_that_raises_for_one_purchase(void)
 	stage_close(s);
 }
 
+/* From the first failure and from later ones: what the handler advised, and where it raised. */
+static void what_the_database_said_besides(void)
+{
+	static const char *const once[] = {"--max-attempts", "1", NULL};
+	static const char said[] = "SELECT count(*) FROM effects.parked WHERE starts = %d AND"
+				   " state = 'failed' AND context LIKE 'DETAIL: d; HINT: create it;"
+				   " CONTEXT: PL/pgSQL function stage.die() line 1 at RAISE %%'";
+	const char *const show[] = {"dead-letter", "show", "m5", NULL};
+	struct stage *s = stage_open(1);
+	char *out = NULL;
+
+	stage_on_message_5(s, "RAISE EXCEPTION 'no account' USING DETAIL = 'd',"
+			      " HINT = 'create it' || chr(10) || 'and more'");
+	stage_add_many(s, TICK, 1, 9);
+	stage_consumer(s, once, NULL);
+	CHECK(stage_await_parked(s, "failed m5"));
+	CHECK_INT(world_int(s->w, said, 1), 1);
+	world_sql(s->w, "UPDATE effects.parked SET context = NULL");
+	stage_mark(s, 5, "retry");
+	CHECK(world_await_int(s->w, 1, STAGE_MS, said, 2));
+	CHECK_INT(world_run(s->w, &out, "umavez", show), 0);
+	CHECK(strstr(out, "\n  context    DETAIL: d; HINT: create it; CONTEXT: PL/pgSQL ") != NULL);
+	free(out);
+	stage_close(s);
+}
+
 static void it_heals_by_itself(void)
 {
 	struct stage *s = stage_open(1);
@@ -292,6 +318,7 @@ static void an_error_of_any_text(void)
 
 static const struct check checks[] = {
     {"B35 a handler that raises for one purchase", a_handler_that_raises_for_one_purchase},
+    {"what the database said besides", what_the_database_said_besides},
     {"it heals by itself", it_heals_by_itself},
     {"an error at COMMIT is the handler's too", an_error_at_commit_is_the_handlers_too},
     {"one after the other fails", one_after_the_other_fails},

@@ -33,10 +33,14 @@ static void a_handler_that_kills_its_backend(void)
 	CHECK(stage_await_parked(s, "failed m5"));
 	CHECK_INT(world_int(s->w, "SELECT starts FROM effects.parked"), 3);
 	CHECK(proc_log_has(p, "ended during each of 3 starts"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.parked WHERE error LIKE"
+				  " '%%each of 3 starts; the last said 57P01: terminating %%'"),
+	    1);
 	stage_check_by_subject(s, 8);
 	stage_mark(s, 5, "retry"); /* which kills it once more, and no more than that */
 	CHECK(world_await_int(s->w, 4, STAGE_MS,
-	    "SELECT coalesce(sum(starts), 0) FROM effects.parked WHERE state = 'failed'"));
+	    "SELECT coalesce(sum(starts), 0) FROM effects.parked WHERE state = 'failed'"
+	    " AND error LIKE '%%during start 4; the last said 57P01: %%'"));
 	stage_heal(s, 1000);
 	stage_mark(s, 5, "retry");
 	CHECK(stage_await_effects(s, 9));
