@@ -12,14 +12,11 @@ static enum tint tint_of(const struct dead_letter *d)
 	return strcmp(d->state, "failed") == 0 ? TINT_BAD : TINT_WARN;
 }
 
-/* "2026-01-01 12:00:00" */
 static const char *time_text(int64_t ms, char buf[CLOCK_RFC3339_SIZE])
 {
 	if (ms == DEAD_LETTER_NEVER)
 		return "-";
 	clock_rfc3339(ms, buf);
-	buf[10] = ' ';
-	buf[19] = '\0';
 	return buf;
 }
 
@@ -74,7 +71,7 @@ static const char *member(const json_t *json, const char *name)
 	return text ? text : "";
 }
 
-/* "2026-01-01T12:00:00.123456+00:00  start 3  P0001: ..." or "...  retry by alice: why" */
+/* "2026-01-01T12:00:00.123Z  start 3  P0001: ..." or "...  retry by alice: why" */
 static void print_history(const struct printer *p, const json_t *history)
 {
 	size_t i;
@@ -83,7 +80,7 @@ static void print_history(const struct printer *p, const json_t *history)
 	json_array_foreach (history, i, entry) {
 		const json_t *start = json_object_get(entry, "start");
 
-		print_text(p, TINT_DIM, "    %.19s  ", member(entry, "at"));
+		print_text(p, TINT_DIM, "    %s  ", member(entry, "at"));
 		if (start)
 			print_text(p, TINT_PLAIN, "start %" JSON_INTEGER_FORMAT "  %s",
 			    json_integer_value(start), member(entry, "error"));

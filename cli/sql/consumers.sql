@@ -5,7 +5,7 @@ SELECT k.consumer,
     (SELECT count(*) FROM effects.instance AS i
      WHERE i.consumer = k.consumer AND i.expires_at > clock_timestamp()) AS instances,
     (SELECT count(*) FROM effects.parked AS p WHERE p.consumer = k.consumer) AS parked,
-    (SELECT to_char(max(l.at), 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+    (SELECT to_char(max(l.at), 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
      FROM effects.cursor AS c
      CROSS JOIN LATERAL (SELECT max(processed_at) AS at FROM effects.inbox AS i
          WHERE i.consumer = c.consumer AND i.shard = c.shard) AS l

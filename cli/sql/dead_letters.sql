@@ -2,7 +2,10 @@
 -- $1 consumer, or NULL  $2 state, or NULL: all but held  $3 source, or NULL  $4 subject, or NULL
 -- $5 message id, with or without its source in front, or NULL: then in any state  $6 at most
 SELECT p.consumer, p.source, p.message_id, p.subject, p.shard, p.stream_id, p.state, p.starts, p.error,
-    p.context, p.remark, p.history,
+    p.context, p.remark,
+    (SELECT coalesce(jsonb_agg(jsonb_set(h, '{at}', to_jsonb(to_char((h ->> 'at')::timestamptz,
+         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) ORDER BY n), '[]')
+     FROM jsonb_array_elements(p.history) WITH ORDINALITY AS e(h, n)) AS history,
     CASE WHEN $5::text IS NOT NULL THEN p.event END AS event,
     (extract(epoch FROM p.first_at) * 1000)::bigint AS first_ms,
     (extract(epoch FROM p.last_at) * 1000)::bigint AS last_ms,

@@ -19,7 +19,7 @@ WITH part AS (
 SELECT 'partitions ' || parent AS name, CASE
         WHEN until IS NULL OR until < clock_timestamp() + interval '1 day' THEN 'fail'
         WHEN until < clock_timestamp() + interval '7 days' THEN 'warn' ELSE 'ok' END AS level,
-    parent || ' has partitions until ' || coalesce(to_char(until, 'YYYY-MM-DD HH24:MI:SS'), 'never') AS what,
+    parent || ' has partitions until ' || coalesce(to_char(until, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), 'never') AS what,
     'relays and producers make them 14 days ahead: see their logs for why they do not' AS advice,
     fallback
 FROM reach ORDER BY parent::text

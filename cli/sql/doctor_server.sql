@@ -15,7 +15,7 @@ SELECT s.name, CASE WHEN s.reset_val IN ('off', 'local') THEN 'warn' ELSE 'ok' E
 FROM pg_settings AS s WHERE s.name = 'synchronous_commit'
 UNION ALL
 SELECT 'transactions', CASE WHEN o.since < clock_timestamp() - interval '1 hour' THEN 'warn' ELSE 'ok' END,
-    coalesce('the oldest transaction began at ' || to_char(o.since, 'YYYY-MM-DD HH24:MI:SS')
+    coalesce('the oldest transaction began at ' || to_char(o.since, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
         || ', process ' || o.pid, 'no other transaction'),
     'end it (pg_terminate_backend): it holds back retention and vacuum'
 FROM (SELECT true) AS one LEFT JOIN (SELECT pid, xact_start AS since FROM pg_stat_activity

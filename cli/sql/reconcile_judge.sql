@@ -28,6 +28,6 @@ SELECT count(*) FILTER (WHERE fate = 'waiting') AS waiting,
     count(*) FILTER (WHERE fate = 'unretained') AS unretained,
     count(*) FILTER (WHERE fate = 'early') AS early,
     count(*) FILTER (WHERE fate = 'lost') AS lost,
-    (SELECT json_agg(l) FROM (SELECT source, message_id, subject, shard, id AS outbox_id, created_at
-         FROM judged WHERE fate = 'lost' ORDER BY id LIMIT $2) AS l) AS lost_rows
+    (SELECT json_agg(l) FROM (SELECT source, message_id, subject, shard, id AS outbox_id,
+         to_char(created_at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS created_at FROM judged WHERE fate = 'lost' ORDER BY id LIMIT $2) AS l) AS lost_rows
 FROM judged

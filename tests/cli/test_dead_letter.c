@@ -136,6 +136,7 @@ static void shows_one(void)
 	CHECK_STR(story_get(json, "next_at"), "null");
 	CHECK_STR(story_get(json, "event/id"), "m1");
 	CHECK_STR(story_get(json, "history/0/start"), "5");
+	CHECK_STR(story_get(json, "history/0/at"), "2026-01-01T12:00:00.500Z");
 	CHECK_STR(story_get(json, "held/0/message_id"), "m2");
 	CHECK_STR(story_get(json, "held/1/message_id"), "m3");
 	CHECK_STR(story_get(json, "behind"), "2");
@@ -145,7 +146,7 @@ static void shows_one(void)
 	json_decref(json);
 	CHECK_INT(run(&out, NULL, WORDS("show", "m1")), 0);
 	CHECK(strstr(out, "app_store/m1  failed, started 5 times\n") == out);
-	CHECK(strstr(out, "\n    2026-01-01T12:00:00  start 5  P0001\n") != NULL);
+	CHECK(strstr(out, "\n    2026-01-01T12:00:00.500Z  start 5  P0001\n") != NULL);
 	CHECK(strstr(out, "\n    app_store/m2\n    app_store/m3\n") != NULL);
 	CHECK(strstr(out, "holder     nobody") != NULL);
 	CHECK(strchr(out, '\033') == NULL);
