@@ -34,6 +34,7 @@ struct consumer_account {
 
 struct reconciliation {
 	int64_t rows;          /* outbox rows that are old enough */
+	int64_t again;         /* of these, written by umavez republish */
 	int64_t younger;       /* and those that are not, about */
 	int64_t older_than_ms; /* what that means */
 	size_t n_consumers;

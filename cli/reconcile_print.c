@@ -36,10 +36,11 @@ void reconcile_print_json(FILE *out, const struct reconciliation *r)
 			    account, fate_names[fate], json_integer(r->consumers[i].rows[fate]));
 		json_object_set_new(consumers, r->consumers[i].name, account);
 	}
-	json_t *json = json_pack("{s:I, s:I, s:o, s:I, s:O, s:O, s:I, s:I}", "rows",
-	    (json_int_t)r->rows, "younger", (json_int_t)r->younger, "consumers", consumers, "lost",
-	    (json_int_t)reconcile_lost(r), "lost_messages", r->lost, "gaps", r->gaps,
-	    "ledger_entries", (json_int_t)r->entries, "doubled", (json_int_t)r->doubled);
+	json_t *json = json_pack("{s:I, s:I, s:I, s:o, s:I, s:O, s:O, s:I, s:I}", "rows",
+	    (json_int_t)r->rows, "republished", (json_int_t)r->again, "younger",
+	    (json_int_t)r->younger, "consumers", consumers, "lost", (json_int_t)reconcile_lost(r),
+	    "lost_messages", r->lost, "gaps", r->gaps, "ledger_entries", (json_int_t)r->entries,
+	    "doubled", (json_int_t)r->doubled);
 	print_json(out, json);
 }
 
@@ -61,6 +62,40 @@ static void print_accounts(const struct printer *p, const struct reconciliation 
 			cell_count(t, r->consumers[i].rows[fate], fate_tints[fate]);
 	}
 	table_print(t, p, 0);
+	table_free(t);
+}
+
+static bool is_met(const struct reconciliation *r, int fate)
+{
+	for (size_t i = 0; i < r->n_consumers; i++) {
+		if (r->consumers[i].rows[fate] > 0)
+			return true;
+	}
+	return false;
+}
+
+/* What the columns say that are not 0 somewhere. */
+static void print_legend(const struct printer *p, const struct reconciliation *r)
+{
+	static const char *const meanings[FATES] = {
+	    [FATE_RETRYING] = "its handler failed, and it will be tried again",
+	    [FATE_HELD] = "waits behind a failed or retrying one of its subject",
+	    [FATE_FAILED] = "a dead letter: see umavez dead-letter",
+	    [FATE_WAITING] = "on its way: behind the consumer's cursor, or not published yet",
+	    [FATE_PURGED] = "so old that its inbox row may have been purged: nobody can tell",
+	    [FATE_UNRETAINED] = "its tick is retained no longer: nobody can tell",
+	    [FATE_EARLY] = "written and trimmed before this consumer began",
+	    [FATE_LOST] = "passed over: neither applied nor parked",
+	};
+	struct table *t = table_new("ll");
+
+	for (int fate = 0; fate < FATES; fate++) {
+		if (!meanings[fate] || !is_met(r, fate))
+			continue;
+		table_cell(t, TINT_DIM, "%s", fate_names[fate]);
+		table_cell(t, TINT_DIM, "%s", meanings[fate]);
+	}
+	table_print(t, p, 2);
 	table_free(t);
 }
 
@@ -114,8 +149,11 @@ static void print_head(const struct printer *p, const struct reconciliation *r)
 	char *age = option_duration_text(r->older_than_ms);
 
 	fprintf(p->out, "%" PRId64 " outbox %s", r->rows, print_plural(r->rows, "row", "rows"));
+	if (r->again > 0)
+		fprintf(p->out, ", %" PRId64 " of them republished", r->again);
 	if (r->younger > 0)
-		fprintf(p->out, " (%" PRId64 " younger than %s left out)", r->younger, age);
+		fprintf(p->out, " (%" PRId64 " younger than %s left out: see --older-than)",
+		    r->younger, age);
 	fprintf(p->out, ", %" PRId64 " ledger %s\n\n", r->entries,
 	    print_plural(r->entries, "entry", "entries"));
 	free(age);
@@ -128,6 +166,7 @@ void reconcile_print(const struct printer *p, const struct reconciliation *r)
 		fprintf(p->out, "no consumer has a cursor yet: nobody should have applied them\n");
 	else
 		print_accounts(p, r);
+	print_legend(p, r);
 	print_lost(p, r);
 	print_gaps(p, r);
 	if (r->doubled > 0) {

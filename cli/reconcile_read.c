@@ -174,6 +174,7 @@ static int read_page(struct walk *w, int64_t *after, int64_t *ret_rows, struct e
 			goto done;
 	}
 	w->r->rows += *ret_rows;
+	w->r->again += pg_int(res, 0, "again");
 	rc = 0;
 done:
 	PQclear(res);

@@ -264,14 +264,21 @@ static void check_human(void)
 	story_apply(world, "entitlements", 0, tick, rows[1]);
 	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, &err), 1);
 	CHECK(strstr(out, "2 outbox rows, 0 ledger entries\n") == out);
+	CHECK(strstr(out, "\n  lost  passed over: neither applied nor parked\n") != NULL);
+	CHECK(strstr(out, "on its way") == NULL);
 	CHECK(strstr(out, "\nlost  entitlements  app_store/a  shard 0  ") != NULL);
+	CHECK(strstr(strstr(out, "shard 0  2"), "Z\n") != NULL);
 	CHECK(strstr(err, "umavez reconcile: lost 1, gaps 0, doubled 0: ") == err);
 	free(out);
 	free(err);
+	CHECK_INT(world_int(world, "SELECT intake.republish(ARRAY[%" PRId64 "])", rows[0]), 1);
+	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, NULL), 1);
+	CHECK(strstr(out, "3 outbox rows, 1 of them republished, 0 ledger entries\n") == out);
+	free(out);
 	const char *const young[] = {"reconcile", NULL};
 	CHECK_INT(world_run_all(world, "umavez", young, NULL, &out, &err), 0);
-	CHECK(
-	    strstr(out, "0 outbox rows (2 younger than 1min left out), 0 ledger entries\n") == out);
+	CHECK(strstr(out, "0 outbox rows (3 younger than 1min left out: see --older-than), 0 "
+			  "ledger entries\n") == out);
 	free(out);
 	free(err);
 	const char *const nobody[] = {"reconcile", "--consumer", "nobody", NULL};
