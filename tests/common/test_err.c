@@ -51,7 +51,7 @@ static void bounded(void)
 
 static void setting_forgets_the_sqlstate(void)
 {
-	struct err err = {ERR_RETRY, "40001", "deadlock"};
+	struct err err = {.kind = ERR_RETRY, .sqlstate = "40001", .message = "deadlock"};
 
 	err_wrap(&err, "batch");
 	CHECK_STR(err.sqlstate, "40001");
@@ -75,7 +75,7 @@ static void exit_status(void)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct err err = {cases[i].kind, "", ""};
+		struct err err = {.kind = cases[i].kind};
 		CHECK_INT(err_exit_status(&err), cases[i].status);
 		CHECK_STR(err_kind_name(cases[i].kind), cases[i].name);
 	}

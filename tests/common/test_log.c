@@ -41,7 +41,7 @@ static char *end(void)
 
 static void logfmt(void)
 {
-	struct err err = {ERR_RETRY, "", "tick 57: gone"};
+	struct err err = {.kind = ERR_RETRY, .message = "tick 57: gone"};
 
 	begin(LOG_INFO, LOG_LOGFMT);
 	log_info("shard taken", lf_int("shard", -3), lf_str("holder", "a:1:ff"),
