@@ -6,6 +6,7 @@
 #include "cli/sources.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct doctor_command {
 	struct sources_options sources;
@@ -30,14 +31,17 @@ static const char usage[] =
 
 static void examine(const struct sources_options *o, struct doctor *d)
 {
-	PGconn *intake = doctor_database(d, o->database_url, "intake");
-	PGconn *effects = doctor_database(
-	    d, o->effects_database_url ? o->effects_database_url : o->database_url, "effects");
+	const char *effects_url =
+	    o->effects_database_url ? o->effects_database_url : o->database_url;
+	PGconn *intake = doctor_database(d, o->database_url, "intake", false);
+	PGconn *effects =
+	    doctor_database(d, effects_url, "effects", strcmp(effects_url, o->database_url) == 0);
 
 	if (intake) {
 		doctor_deployment(d, intake, effects);
 		doctor_work(d, intake, effects);
 	}
+	doctor_turn_to(d, "Redis");
 	if (o->redis_url)
 		doctor_redis(d, o->redis_url, o->name_space, intake);
 	else

@@ -16,6 +16,7 @@ extern const char *const level_names[LEVELS];
 
 struct finding {
 	enum level level;
+	char *where;  /* the heading that it stands under */
 	char *name;   /* which check */
 	char *what;   /* what was found */
 	char *advice; /* what to change; of no interest when it is ok */
@@ -24,8 +25,12 @@ struct finding {
 struct doctor {
 	size_t n;
 	struct finding *list;
+	char *where;         /* of what is noted next; NULL: nothing yet */
 	PGresult *consumers; /* doctor_consumers.sql; NULL: not known */
 };
+
+/* What follows is about this: a database and a role, for example. */
+void doctor_turn_to(struct doctor *d, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Everything is copied. */
 void doctor_note(struct doctor *d, enum level level, const char *name, const char *advice,
@@ -40,10 +45,12 @@ void doctor_clock(
     struct doctor *d, const char *whose, int64_t before, int64_t theirs, int64_t after);
 
 /*
- * One of the two schemas, "intake" or "effects".  The connection is the caller's, to be finished;
+ * One of the two schemas, "intake" or "effects"; with what concerns its server and its role, unless
+ * they were looked at for the other one.  The connection is the caller's, to be finished;
  * NULL: there is none, and that has been noted.
  */
-PGconn *doctor_database(struct doctor *d, const char *url, const char *schema);
+PGconn *doctor_database(
+    struct doctor *d, const char *url, const char *schema, bool is_known_server);
 
 /* What concerns both: the deployment in intake. effects may be NULL. */
 void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects);

@@ -131,7 +131,7 @@ static bool check_schema(struct doctor *d, PGconn *conn, const char *schema)
 	return true;
 }
 
-PGconn *doctor_database(struct doctor *d, const char *url, const char *schema)
+PGconn *doctor_database(struct doctor *d, const char *url, const char *schema, bool is_known_server)
 {
 	const struct pg_session session = {
 	    .application_name = "umavez-doctor", .statement_timeout = STATEMENT_MS};
@@ -139,14 +139,20 @@ PGconn *doctor_database(struct doctor *d, const char *url, const char *schema)
 	struct err err = ERR_INIT;
 	PGconn *conn = NULL;
 
+	doctor_turn_to(d, "schema %s", schema);
 	if (pg_connect(url, &session, &conn, &err) < 0) {
 		doctor_note(d, LEVEL_FAIL, schema,
 		    "check the URL, and that the server runs and lets this role in", "%s",
 		    err.message);
 		return NULL;
 	}
-	run_checks(d, conn, schema, cli_sql_doctor_server_sql, 0, NULL, NULL);
-	check_clock(d, conn, schema);
+	if (!is_known_server) {
+		doctor_turn_to(d, "PostgreSQL of %s: database %s on %s, as role %s", schema,
+		    PQdb(conn), PQhost(conn), PQuser(conn));
+		run_checks(d, conn, schema, cli_sql_doctor_server_sql, 0, NULL, NULL);
+		check_clock(d, conn, schema);
+	}
+	doctor_turn_to(d, "schema %s", schema);
 	if (!check_schema(d, conn, schema)) {
 		PQfinish(conn);
 		return NULL;
@@ -168,6 +174,7 @@ void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects)
 	struct err err = ERR_INIT;
 	PGresult *shards = NULL;
 
+	doctor_turn_to(d, "deployment");
 	if (effects &&
 	    pg_run(effects, "SELECT shards FROM effects.setting", 0, NULL, &shards, &err) < 0)
 		doctor_note_error(d, "shards", &err);

@@ -219,6 +219,7 @@ void doctor_work(struct doctor *d, PGconn *intake, PGconn *effects)
 	struct err err = ERR_INIT;
 	PGresult *groups = NULL;
 
+	doctor_turn_to(d, "at work");
 	check_relays(d, intake);
 	if (effects &&
 	    pg_run(effects, cli_sql_doctor_consumers_sql, 0, NULL, &d->consumers, &err) < 0)

@@ -51,8 +51,3 @@ FROM broad GROUP BY role
 UNION ALL
 SELECT 'rights', 'ok', 'no role has more on ' || $2 || ' than schema/roles.sql gives', ''
 WHERE NOT EXISTS (SELECT FROM broad)
-UNION ALL
-SELECT 'role ' || rolname, 'fail', rolname || ' is ' || CASE WHEN rolsuper THEN 'a superuser'
-        WHEN rolbypassrls THEN 'BYPASSRLS' ELSE 'CREATEROLE' END,
-    'ALTER ROLE ' || rolname || ' NOSUPERUSER NOCREATEROLE NOBYPASSRLS'
-FROM pg_roles WHERE rolname LIKE 'umavez\_%' AND (rolsuper OR rolcreaterole OR rolbypassrls)

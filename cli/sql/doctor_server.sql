@@ -21,3 +21,8 @@ SELECT 'transactions', CASE WHEN o.since < clock_timestamp() - interval '1 hour'
 FROM (SELECT true) AS one LEFT JOIN (SELECT pid, xact_start AS since FROM pg_stat_activity
     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND xact_start IS NOT NULL
     ORDER BY xact_start LIMIT 1) AS o ON true
+UNION ALL
+SELECT 'role ' || rolname, 'fail', rolname || ' is ' || CASE WHEN rolsuper THEN 'a superuser'
+        WHEN rolbypassrls THEN 'BYPASSRLS' ELSE 'CREATEROLE' END,
+    'ALTER ROLE ' || rolname || ' NOSUPERUSER NOCREATEROLE NOBYPASSRLS'
+FROM pg_roles WHERE rolname LIKE 'umavez\_%' AND (rolsuper OR rolcreaterole OR rolbypassrls)

@@ -362,7 +362,7 @@ static void check_clocks(void)
 	world_sql(world,
 	    "CREATE OR REPLACE FUNCTION fake.clock_timestamp() RETURNS timestamptz"
 	    " LANGUAGE sql AS $$SELECT pg_catalog.clock_timestamp() + interval '5 s'$$");
-	check_finds(NULL, "effects differs from this host by ", "warn clock");
+	check_finds(NULL, "intake differs from this host by ", "warn clock");
 	world_sql(world, "ALTER ROLE w_operator RESET search_path; DROP SCHEMA fake CASCADE");
 	check_finds(NULL, "Redis differs from this host by 0 ms", "ok clock");
 }
@@ -387,6 +387,11 @@ static void check_human(void)
 	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, &err), 1);
 	CHECK_STR(err, "umavez doctor: 1 check fails\n");
 	redis("CONFIG SET maxmemory-policy noeviction");
+	CHECK(strstr(out, "PostgreSQL of intake: database ") == out);
+	CHECK(strstr(out, ", as role w_operator\n") != NULL);
+	CHECK(strstr(out, "\n\nschema effects\n") != NULL);
+	/* Both schemas are on one server, which is looked at once. */
+	CHECK(strstr(strstr(out, " fsync "), "\nok    fsync") == NULL);
 	CHECK(strstr(out, "\nok    constraint notification_pkey") != NULL);
 	CHECK(strstr(out, "\nfail  eviction ") != NULL);
 	CHECK(strstr(out, " CONFIG SET maxmemory-policy noeviction: any other") != NULL);
