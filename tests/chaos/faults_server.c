@@ -146,44 +146,45 @@ void fault_redis_continue(struct scene *s, const struct step *step)
 void fault_redis_full(struct scene *s, const struct step *step)
 {
 	(void)step;
-	redis_run(s->stack.world, "CONFIG SET maxmemory-policy noeviction maxmemory 1mb");
+	world_redis_run(s->stack.world, "CONFIG SET maxmemory-policy noeviction maxmemory 1mb");
 }
 
 void fault_redis_room(struct scene *s, const struct step *step)
 {
 	(void)step;
-	redis_run(s->stack.world, "CONFIG SET maxmemory 0");
+	world_redis_run(s->stack.world, "CONFIG SET maxmemory 0");
 }
 
 void fault_redis_replica(struct scene *s, const struct step *step)
 {
 	(void)step;
-	redis_run(s->stack.world, "REPLICAOF 127.0.0.1 1");
+	world_redis_run(s->stack.world, "REPLICAOF 127.0.0.1 1");
 }
 
 void fault_redis_master(struct scene *s, const struct step *step)
 {
 	(void)step;
-	redis_run(s->stack.world, "REPLICAOF NO ONE");
+	world_redis_run(s->stack.world, "REPLICAOF NO ONE");
 }
 
 void fault_redis_save(struct scene *s, const struct step *step)
 {
 	(void)step;
-	redis_run(s->stack.world, "SAVE");
+	world_redis_run(s->stack.world, "SAVE");
 }
 
 void fault_redis_flush(struct scene *s, const struct step *step)
 {
 	if (step->detail % 2)
-		redis_run(s->stack.world, "FLUSHALL");
+		world_redis_run(s->stack.world, "FLUSHALL");
 	else
-		redis_run(s->stack.world, "DEL " STREAM, (unsigned)(step->detail / 2 % SHARDS));
+		world_redis_run(
+		    s->stack.world, "DEL " STREAM, (unsigned)(step->detail / 2 % SHARDS));
 	s->counts.failovers++;
 }
 
 void fault_redis_foreign(struct scene *s, const struct step *step)
 {
 	for (unsigned n = 0; n <= step->detail % 4; n++)
-		redis_run(s->stack.world, "XADD " STREAM " * who knows", step->target);
+		world_redis_run(s->stack.world, "XADD " STREAM " * who knows", step->target);
 }

@@ -3,44 +3,7 @@
 #include "tests/support/files.h"
 #include "tests/support/invariants.h"
 
-#include <stdarg.h>
 #include <string.h>
-
-static redisReply *command(struct world *w, const char *fmt, va_list args)
-{
-	redisContext *redis = world_redis(w);
-	redisReply *reply = redisvCommand(redis, fmt, args);
-
-	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-		die("Redis: %s: %s", fmt, reply ? reply->str : redis->errstr);
-	redisFree(redis);
-	return reply;
-}
-
-void redis_run(struct world *w, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	freeReplyObject(command(w, fmt, args));
-	va_end(args);
-}
-
-int64_t redis_int(struct world *w, const char *fmt, ...)
-{
-	redisReply *reply;
-	va_list args;
-	int64_t value;
-
-	va_start(args, fmt);
-	reply = command(w, fmt, args);
-	va_end(args);
-	if (reply->type != REDIS_REPLY_INTEGER)
-		die("Redis: %s: not an integer", fmt);
-	value = reply->integer;
-	freeReplyObject(reply);
-	return value;
-}
 
 static const char *field(const redisReply *fields, const char *name)
 {

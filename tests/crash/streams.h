@@ -12,10 +12,6 @@
 
 #define STREAM "umavez:purchases:{%u}"
 
-/* One command on a connection of its own; dies on an error. Formatted as by redisCommand(). */
-void redis_run(struct world *w, const char *fmt, ...);
-int64_t redis_int(struct world *w, const char *fmt, ...);
-
 /* Where a group has got to; 0-0: there is no such group. */
 struct stream_id streams_bookmark(struct world *w, unsigned shard, const char *group);
 

@@ -110,7 +110,7 @@ static bool is_trimmed(void *ctx)
 	struct scene *s = ctx;
 
 	for (unsigned shard = 0; shard < SHARDS; shard++)
-		if (redis_int(s->stack.world, "XLEN " STREAM, shard) > 20)
+		if (world_redis_int(s->stack.world, "XLEN " STREAM, shard) > 20)
 			return false;
 	return true;
 }

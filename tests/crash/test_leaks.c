@@ -99,7 +99,7 @@ static void services_give_everything_back(void)
 	post_some(&s, check_seed());
 	post_nonsense(&s);
 	interrupt_servers(&s);
-	redis_run(s.world, "XADD " STREAM " * who knows", 0);
+	world_redis_run(s.world, "XADD " STREAM " * who knows", 0);
 	CHECK(all_ready(&s));
 	post_some(&s, check_seed() + 1);
 	end(s.consumer);

@@ -145,7 +145,7 @@ static int64_t set_aside(const struct scene *s)
 	int64_t n = 0;
 
 	for (unsigned shard = 0; shard < SHARDS; shard++)
-		n += redis_int(s->stack.world, "XLEN umavez:aside:{%u}", shard);
+		n += world_redis_int(s->stack.world, "XLEN umavez:aside:{%u}", shard);
 	return n;
 }
 

@@ -127,13 +127,13 @@ static void strike(struct world *w, unsigned n)
 {
 	switch (n % 4) {
 	case 0:
-		redis_run(w, "FLUSHALL");
+		world_redis_run(w, "FLUSHALL");
 		break;
 	case 1:
-		redis_run(w, "SAVE");
+		world_redis_run(w, "SAVE");
 		break;
 	case 2:
-		redis_run(w, "DEL " STREAM, n % SHARDS);
+		world_redis_run(w, "DEL " STREAM, n % SHARDS);
 		break;
 	default:
 		world_redis_stop(w, false);

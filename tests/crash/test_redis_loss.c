@@ -48,7 +48,7 @@ static void flushed(void)
 	for (int i = 1; i < 6; i++) {
 		await_part(l, 0.15 * i);
 		streams_remember(s.world);
-		redis_run(s.world, "FLUSHALL");
+		world_redis_run(s.world, "FLUSHALL");
 	}
 	CHECK(proc_await_log(s.relay, REWOUND, STACK_WAIT_MS));
 	finish(&s, l, 0);
@@ -63,7 +63,7 @@ static void flushed_at_rest(void)
 	CHECK(load_wait(l, STACK_WAIT_MS));
 	CHECK(invariants_await(s.world, STACK_WAIT_MS));
 	streams_remember(s.world);
-	redis_run(s.world, "FLUSHALL");
+	world_redis_run(s.world, "FLUSHALL");
 	finish(&s, l, 0);
 }
 
@@ -88,7 +88,7 @@ static void older_copy_restored(void)
 	struct load *l = start(&s);
 
 	await_part(l, 0.2);
-	redis_run(s.world, "SAVE");
+	world_redis_run(s.world, "SAVE");
 	for (int i = 1; i < 3; i++) {
 		await_part(l, 0.2 + 0.25 * i);
 		streams_remember(s.world);
@@ -105,14 +105,14 @@ static void out_of_memory(void)
 	struct stack s;
 	struct load *l = start(&s);
 
-	redis_run(s.world, "CONFIG SET maxmemory-policy noeviction");
+	world_redis_run(s.world, "CONFIG SET maxmemory-policy noeviction");
 	for (int i = 1; i < 4; i++) {
 		await_part(l, 0.2 * i);
 		streams_remember(s.world);
-		redis_run(s.world, "CONFIG SET maxmemory 1mb");
+		world_redis_run(s.world, "CONFIG SET maxmemory 1mb");
 		CHECK(proc_await_log(s.relay, "OOM", STACK_WAIT_MS));
 		await_part(l, 0.2 * i + 0.1);
-		redis_run(s.world, "CONFIG SET maxmemory 0");
+		world_redis_run(s.world, "CONFIG SET maxmemory 0");
 	}
 	finish(&s, l, 0);
 }
@@ -126,9 +126,9 @@ static void replica_of_nobody(void)
 	for (int i = 1; i < 4; i++) {
 		await_part(l, 0.2 * i);
 		streams_remember(s.world);
-		redis_run(s.world, "REPLICAOF 127.0.0.1 1");
+		world_redis_run(s.world, "REPLICAOF 127.0.0.1 1");
 		await_part(l, 0.2 * i + 0.1);
-		redis_run(s.world, "REPLICAOF NO ONE");
+		world_redis_run(s.world, "REPLICAOF NO ONE");
 	}
 	CHECK(proc_await_log(s.relay, "publishing is interrupted", STACK_WAIT_MS));
 	finish(&s, l, 0);
@@ -169,10 +169,10 @@ static void replica_of_another(void)
 	for (int i = 1; i < 4; i++) {
 		await_part(l, 0.2 * i);
 		streams_remember(s.world);
-		redis_run(s.world, "REPLICAOF 127.0.0.1 %d", redis_server_port(other));
+		world_redis_run(s.world, "REPLICAOF 127.0.0.1 %d", redis_server_port(other));
 		CHECK(await(is_synchronised, s.world, STACK_WAIT_MS));
 		await_part(l, 0.2 * i + 0.1);
-		redis_run(s.world, "REPLICAOF NO ONE");
+		world_redis_run(s.world, "REPLICAOF NO ONE");
 	}
 	finish(&s, l, 0);
 	redis_server_free(other);
@@ -190,7 +190,7 @@ static void *intrude(void *ctx)
 	struct stranger *stranger = ctx;
 
 	for (unsigned i = 0; !stranger->stop; i++) {
-		redis_run(stranger->world, "XADD " STREAM " * who knows", i % SHARDS);
+		world_redis_run(stranger->world, "XADD " STREAM " * who knows", i % SHARDS);
 		sleep_ms(3);
 	}
 	return NULL;
@@ -235,8 +235,8 @@ static void groups_and_keys(void)
 	for (unsigned i = 1; i < 8; i++) {
 		await_part(l, 0.1 * i);
 		streams_remember(s.world);
-		redis_run(s.world, i % 2 ? "XGROUP DESTROY " STREAM " entitlements" : "DEL " STREAM,
-		    i % SHARDS);
+		world_redis_run(s.world,
+		    i % 2 ? "XGROUP DESTROY " STREAM " entitlements" : "DEL " STREAM, i % SHARDS);
 	}
 	finish(&s, l, 0);
 }

@@ -20,7 +20,7 @@ static int64_t entries(struct world *w)
 	int64_t n = 0;
 
 	for (unsigned shard = 0; shard < SHARDS; shard++)
-		n += redis_int(w, "XLEN " STREAM, shard);
+		n += world_redis_int(w, "XLEN " STREAM, shard);
 	return n;
 }
 

@@ -156,17 +156,6 @@ static int open_files(pid_t pid)
 	return n - 2; /* "." and ".." */
 }
 
-static int lines_with(struct proc *p, const char *text)
-{
-	char *log = file_read(proc_log(p), NULL);
-	int n = 0;
-
-	for (const char *at = log; (at = strstr(at, text)); at++)
-		n++;
-	free(log);
-	return n;
-}
-
 /* The descriptors end before the connections that were counted on: told, waited for, got over. */
 static void no_descriptor_left(void)
 {
@@ -182,7 +171,7 @@ static void no_descriptor_left(void)
 	gather(proc_url(p), 10);
 	CHECK(proc_await_log(p, told, 5000));
 	int64_t started = now_ms();
-	while (lines_with(p, told) < 3 && now_ms() - started < 5000)
+	while (file_count(proc_log(p), told) < 3 && now_ms() - started < 5000)
 		sleep_ms(20);
 	CHECK(now_ms() - started >= 700); /* no line for every turn of the loop */
 	CHECK(prlimit(proc_pid(p), RLIMIT_NOFILE, &before, NULL) == 0);

@@ -59,57 +59,6 @@ struct proc *stack_relay(struct world *w, const char *const *args, const char *c
 	return world_relay(w, all, env);
 }
 
-static redisReply *command(struct world *w, const char *fmt, va_list args)
-{
-	redisContext *redis = world_redis(w);
-	redisReply *reply = redisvCommand(redis, fmt, args);
-
-	if (reply == NULL || reply->type == REDIS_REPLY_ERROR)
-		die("Redis: %s: %s", fmt, reply ? reply->str : redis->errstr);
-	redisFree(redis);
-	return reply;
-}
-
-void stack_redis(struct world *w, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	freeReplyObject(command(w, fmt, args));
-	va_end(args);
-}
-
-int64_t stack_redis_int(struct world *w, const char *fmt, ...)
-{
-	redisReply *reply;
-	va_list args;
-	int64_t value;
-
-	va_start(args, fmt);
-	reply = command(w, fmt, args);
-	va_end(args);
-	if (reply->type != REDIS_REPLY_INTEGER)
-		die("Redis: %s: not an integer", fmt);
-	value = reply->integer;
-	freeReplyObject(reply);
-	return value;
-}
-
-char *stack_redis_text(struct world *w, const char *fmt, ...)
-{
-	char *text = NULL;
-	redisReply *reply;
-	va_list args;
-
-	va_start(args, fmt);
-	reply = command(w, fmt, args);
-	va_end(args);
-	if (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS)
-		text = text_format("%s", reply->str);
-	freeReplyObject(reply);
-	return text;
-}
-
 char *stack_last_id(struct world *w, unsigned shard)
 {
 	redisContext *redis = world_redis(w);
@@ -126,7 +75,7 @@ char *stack_last_id(struct world *w, unsigned shard)
 
 int64_t stack_length(struct world *w)
 {
-	return stack_redis_int(w, "XLEN " STREAM);
+	return world_redis_int(w, "XLEN " STREAM);
 }
 
 int64_t stack_read_group(struct world *w, const char *group, int n, int64_t n_ack)

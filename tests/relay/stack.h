@@ -27,11 +27,6 @@ void stack_check(struct world *w, unsigned excused);
 /* A relay with fast intervals, and these arguments on top (NULL: none). */
 struct proc *stack_relay(struct world *w, const char *const *args, const char *const *env);
 
-/* One Redis command on a connection of its own; dies on an error reply. "%" as redisCommand(). */
-void stack_redis(struct world *w, const char *fmt, ...);
-int64_t stack_redis_int(struct world *w, const char *fmt, ...);
-char *stack_redis_text(struct world *w, const char *fmt, ...); /* malloc'd; NULL for nil */
-
 /* last-generated-id of a shard's stream; malloc'd. */
 char *stack_last_id(struct world *w, unsigned shard);
 

@@ -14,12 +14,12 @@ static void filled_from_the_acknowledged(void)
 	stack_relay(w, (const char *const[]){"--replay-margin", "0", NULL}, NULL);
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 50);
 	CHECK(stack_await_length(w, 1));
 	stack_emit(w, "b", 30);
 	CHECK(stack_await_length(w, 31));
-	stack_redis(w, "FLUSHALL");
+	world_redis_run(w, "FLUSHALL");
 	/* From the beginning of the acknowledged entry's tick. */
 	CHECK(stack_await_length(
 	    w, world_int(w, "SELECT count(*) FROM intake.outbox AS o "
@@ -40,7 +40,7 @@ static void pauses_at_the_limit(void)
 
 	stack_emit(w, "a", 10);
 	CHECK(stack_await_length(w, 10));
-	stack_redis(w, "XGROUP CREATE " STREAM " sleepy 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " sleepy 0");
 	stack_emit(w, "b", 490);
 	CHECK(proc_await_log(relay, "group sleepy holds it back", WAIT_MS));
 	body = stack_readyz(relay, &status);
@@ -75,11 +75,11 @@ static void not_full_of_what_others_added(void)
 
 	stack_emit(w, "a", 5);
 	CHECK(stack_await_length(w, 5));
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 5, 5), 5);
 	CHECK(stack_await_length(w, 1));
 	for (int i = 0; i < 40; i++)
-		stack_redis(w, "XADD " STREAM " * some thing");
+		world_redis_run(w, "XADD " STREAM " * some thing");
 	stack_emit(w, "b", 1);
 	CHECK(stack_await_length(w, 42));
 	/* Now one of ours waits. */

@@ -45,7 +45,7 @@ static void die_at(const char *point, const char *const *args)
 	int round = 0;
 
 	rng_seed(&rng, check_seed());
-	stack_redis(w, "XGROUP CREATE umavez:purchases:{0} g 0 MKSTREAM");
+	world_redis_run(w, "XGROUP CREATE umavez:purchases:{0} g 0 MKSTREAM");
 	for (int i = 0; i < KILLS; i++) {
 		char *fault = text_format(
 		    "UMAVEZ_FAILPOINTS=%s=crash@%d", point, (int)(rng_next(&rng) % 3) + 1);
@@ -216,7 +216,7 @@ static void signal_all(const pid_t *pids, size_t n, int sig)
 
 static bool some_are_published(void *ctx)
 {
-	return stack_redis_int(ctx, "XLEN umavez:purchases:{0}") > 0;
+	return world_redis_int(ctx, "XLEN umavez:purchases:{0}") > 0;
 }
 
 /* Stops at once, in the middle of a tick, although the server does not even refuse. */

@@ -13,12 +13,12 @@ static void foreign_at_rest(void)
 
 	stack_emit(w, "a", 20);
 	stack_check(w, 0);
-	id = stack_redis_text(w, "XADD " STREAM " * who knows");
+	id = world_redis_text(w, "XADD " STREAM " * who knows");
 	CHECK(stack_await_shard_metric(relay, "foreign_entries_total", 1));
 	stack_emit(w, "b", 20);
 	stack_check(w, INVARIANTS_FOREIGN);
 	CHECK_INT(stack_shard_metric(relay, "repairs_total"), 0);
-	CHECK_INT(stack_redis_int(w, "XLEN umavez:aside:{0}"), 1);
+	CHECK_INT(world_redis_int(w, "XLEN umavez:aside:{0}"), 1);
 
 	redisContext *redis = world_redis(w);
 	redisReply *aside = redisCommand(redis, "XRANGE umavez:aside:{0} - +");
@@ -68,11 +68,11 @@ static void foreign_at_any_moment(void)
 		    "FROM generate_series(1, 20) AS g",
 		    prefix);
 		world_sql(w, "NOTIFY umavez_outbox");
-		stack_redis(w, "XADD " STREAM " * who knows");
+		world_redis_run(w, "XADD " STREAM " * who knows");
 	}
 	check_among_others(w);
 	CHECK(stack_await_shard_metric(relay, "foreign_entries_total", 40));
-	CHECK_INT(stack_redis_int(w, "XLEN umavez:aside:{0}"), 40);
+	CHECK_INT(world_redis_int(w, "XLEN umavez:aside:{0}"), 40);
 	world_close(w);
 }
 
@@ -86,12 +86,12 @@ static void foreign_in_the_middle_of_a_tick(void)
 	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
 	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
 	CHECK(stack_await_length(w, 3));
-	stack_redis(w, "XADD " STREAM " * who knows");
+	world_redis_run(w, "XADD " STREAM " * who knows");
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
 	stack_check(w, INVARIANTS_FOREIGN);
 	CHECK(stack_await_shard_metric(relay, "repairs_total", 1));
-	CHECK_INT(stack_redis_int(w, "XLEN " STREAM), 21);
+	CHECK_INT(world_redis_int(w, "XLEN " STREAM), 21);
 	world_close(w);
 }
 
@@ -108,7 +108,7 @@ static void foreign_takes_an_id(void)
 	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
 	CHECK(stack_await_length(w, 3));
 	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
-	stack_redis(w, "XADD " STREAM " %lld-5 id m5 source elsewhere", (long long)tick);
+	world_redis_run(w, "XADD " STREAM " %lld-5 id m5 source elsewhere", (long long)tick);
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
 	check_among_others(w);
@@ -128,7 +128,7 @@ static void copy_under_another_id(void)
 	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
 	CHECK(stack_await_length(w, 3));
 	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
-	stack_redis(w, "XADD " STREAM " %lld-20 id m20 source app", (long long)tick + 1);
+	world_redis_run(w, "XADD " STREAM " %lld-20 id m20 source app", (long long)tick + 1);
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
 	check_among_others(w);

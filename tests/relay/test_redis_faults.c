@@ -34,13 +34,13 @@ static void flushed(void)
 	stack_emit(w, "a", 300);
 	stack_check(w, 0);
 	remember_stream(w);
-	stack_redis(w, "FLUSHALL"); /* nothing new is written: the poll finds out */
+	world_redis_run(w, "FLUSHALL"); /* nothing new is written: the poll finds out */
 	CHECK(stack_await_published(w, WAIT_MS));
 	CHECK_INT(missing_ids(w), 0);
 
-	stack_redis(w, "FLUSHALL");
+	world_redis_run(w, "FLUSHALL");
 	stack_emit(w, "b", 300);
-	stack_redis(w, "FLUSHALL");
+	world_redis_run(w, "FLUSHALL");
 	stack_emit(w, "c", 100);
 	stack_check(w, 0);
 	CHECK_INT(missing_ids(w), 0);
@@ -79,7 +79,7 @@ static void flushed_while_looked_at(void)
 	stack_check(w, 0);
 	proc_kill(relay, SIGKILL);
 	CHECK_INT(proc_wait(relay, WAIT_MS), 128 + SIGKILL);
-	stack_redis(w, "XADD " STREAM " %lld-1 id x source app",
+	world_redis_run(w, "XADD " STREAM " %lld-1 id x source app",
 	    (long long)world_int(w, "SELECT max(tick) + 1 FROM intake.tick"));
 	CHECK_INT(db_open(world_relay_url(w), 0, DB_SILENCE_MIN_MS, &s.db, &err), 0);
 	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &s.stream, &err), 0);
@@ -88,7 +88,7 @@ static void flushed_while_looked_at(void)
 	CHECK(world_await_int(w, 1, WAIT_MS,
 	    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
 	    "AND query LIKE '%%Which of some stream entries is ours%%'"));
-	stack_redis(w, "FLUSHALL");
+	world_redis_run(w, "FLUSHALL");
 	PQfinish(lock);
 	pthread_join(thread, NULL);
 	CHECK_INT(s.rc, 0);
@@ -122,7 +122,7 @@ static void older_copy_restored(void)
 
 	stack_emit(w, "a", 100);
 	stack_check(w, 0);
-	stack_redis(w, "SAVE");
+	world_redis_run(w, "SAVE");
 	stack_emit(w, "b", 100);
 	stack_check(w, 0);
 	remember_stream(w);
@@ -153,7 +153,7 @@ static void lost_between_polls(void)
 		stack_emit(w, i == 0 ? "a" : i == 1 ? "b" : "c", 20);
 		world_sql(w, "NOTIFY umavez_outbox");
 		CHECK(stack_await_published(w, 5000));
-		stack_redis(w, "DEL " STREAM);
+		world_redis_run(w, "DEL " STREAM);
 	}
 	world_close(w);
 }
@@ -165,12 +165,12 @@ static void out_of_memory(void)
 
 	stack_emit(w, "a", 20);
 	stack_check(w, 0);
-	stack_redis(w, "CONFIG SET maxmemory-policy noeviction");
-	stack_redis(w, "CONFIG SET maxmemory 1mb");
+	world_redis_run(w, "CONFIG SET maxmemory-policy noeviction");
+	world_redis_run(w, "CONFIG SET maxmemory 1mb");
 	stack_emit(w, "b", 200);
 	CHECK(proc_await_log(relay, "OOM", WAIT_MS));
-	CHECK_INT(stack_redis_int(w, "XLEN " STREAM), 20);
-	stack_redis(w, "CONFIG SET maxmemory 0");
+	CHECK_INT(world_redis_int(w, "XLEN " STREAM), 20);
+	world_redis_run(w, "CONFIG SET maxmemory 0");
 	stack_check(w, 0);
 	world_close(w);
 }
@@ -182,11 +182,11 @@ static void replica_and_back(void)
 
 	stack_emit(w, "a", 20);
 	stack_check(w, 0);
-	stack_redis(w, "REPLICAOF 127.0.0.1 1");
+	world_redis_run(w, "REPLICAOF 127.0.0.1 1");
 	stack_emit(w, "b", 200);
 	CHECK(proc_await_log(relay, "publishing is interrupted", WAIT_MS));
-	CHECK_INT(stack_redis_int(w, "XLEN " STREAM), 20);
-	stack_redis(w, "REPLICAOF NO ONE");
+	CHECK_INT(world_redis_int(w, "XLEN " STREAM), 20);
+	world_redis_run(w, "REPLICAOF NO ONE");
 	stack_check(w, 0);
 	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE from_tick IS NOT NULL"), 0);
 	world_close(w);
@@ -201,7 +201,7 @@ static void only_a_master_is_believed(void)
 
 	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
 	CHECK_INT(redis_check_master(stream_redis(stream), &err), 0);
-	stack_redis(w, "REPLICAOF 127.0.0.1 1");
+	world_redis_run(w, "REPLICAOF 127.0.0.1 1");
 	CHECK_INT(redis_check_master(stream_redis(stream), &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
 	stream_close(stream);
@@ -228,10 +228,10 @@ static void another_type(void)
 
 	stack_emit(w, "a", 20);
 	stack_check(w, 0);
-	stack_redis(w, "SET " STREAM " x");
+	world_redis_run(w, "SET " STREAM " x");
 	stack_emit(w, "b", 20);
 	await_paused(relay, "`umavez stream reset`");
-	stack_redis(w, "DEL " STREAM);
+	world_redis_run(w, "DEL " STREAM);
 	stack_check(w, 0);
 	CHECK(proc_await_ready(relay, WAIT_MS));
 	CHECK_INT(stack_shard_metric(relay, "paused"), 0);
@@ -245,10 +245,10 @@ static void far_in_the_future(void)
 
 	stack_emit(w, "a", 20);
 	stack_check(w, 0);
-	stack_redis(w, "XADD " STREAM " 18446744073709551614-1 who knows");
+	world_redis_run(w, "XADD " STREAM " 18446744073709551614-1 who knows");
 	stack_emit(w, "b", 20);
 	await_paused(relay, "future");
-	stack_redis(w, "DEL " STREAM);
+	world_redis_run(w, "DEL " STREAM);
 	stack_check(w, 0);
 	CHECK(proc_await_ready(relay, WAIT_MS));
 	world_close(w);
@@ -267,8 +267,8 @@ static void group_beyond_the_end(void)
 	last = stack_last_id(w, 0);
 	proc_kill(relay, SIGKILL);
 	proc_wait(relay, WAIT_MS);
-	stack_redis(w, "DEL " STREAM);
-	stack_redis(w, "XGROUP CREATE " STREAM " g %s MKSTREAM", last);
+	world_redis_run(w, "DEL " STREAM);
+	world_redis_run(w, "XGROUP CREATE " STREAM " g %s MKSTREAM", last);
 	proc_restart(relay);
 	stack_check(w, 0);
 	CHECK_INT(stack_read_group(w, "g", 10000, 0), 20);

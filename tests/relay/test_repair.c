@@ -79,7 +79,7 @@ static void check_gap(void)
 	world_sql(world,
 	    "INSERT INTO intake.stream_group (shard, name, acknowledged_tick, acknowledged_id)"
 	    " VALUES (0, 'entitlements', 7, 3)");
-	stack_redis(world, "FLUSHALL");
+	world_redis_run(world, "FLUSHALL");
 	proc_restart(relay);
 	CHECK(world_await_int(world, 1, WAIT_MS,
 	    "SELECT count(*) FROM intake.gap WHERE shard = 0 AND after_tick = 7 AND after_id = 3"

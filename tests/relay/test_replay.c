@@ -12,8 +12,8 @@
 
 static bool is_answered(void *ctx)
 {
-	return stack_redis_int(ctx, "HEXISTS " REPLAY " answer:c") == 1 &&
-	       stack_redis_int(ctx, "HEXISTS " REPLAY " ask:c") == 0;
+	return world_redis_int(ctx, "HEXISTS " REPLAY " answer:c") == 1 &&
+	       world_redis_int(ctx, "HEXISTS " REPLAY " ask:c") == 0;
 }
 
 /* malloc'd; the answer is removed. */
@@ -21,10 +21,10 @@ static char *ask(struct world *w, const char *cursor)
 {
 	char *answer;
 
-	stack_redis(w, "HSET " REPLAY " ask:c %s", cursor);
+	world_redis_run(w, "HSET " REPLAY " ask:c %s", cursor);
 	CHECK(await(is_answered, w, WAIT_MS));
-	answer = stack_redis_text(w, "HGET " REPLAY " answer:c");
-	stack_redis(w, "HDEL " REPLAY " answer:c");
+	answer = world_redis_text(w, "HGET " REPLAY " answer:c");
+	world_redis_run(w, "HDEL " REPLAY " answer:c");
 	return answer;
 }
 
@@ -64,7 +64,7 @@ static void nothing_to_replay(void)
 	check_answer_none(w, "0-0");
 	cursor = id_of_row(w, 20);
 	check_answer_none(w, cursor);
-	stack_redis(w, "XGROUP CREATE " STREAM " g %s", cursor);
+	world_redis_run(w, "XGROUP CREATE " STREAM " g %s", cursor);
 	CHECK(stack_await_length(w, 31)); /* row 20 itself is still there */
 	check_answer_none(w, cursor);
 	check_answer_none(w, "99999999999999-0");
@@ -82,7 +82,7 @@ static void what_was_trimmed_is_replayed(void)
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
 	cursor = id_of_row(w, 20);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 50);
 	CHECK(stack_await_length(w, 1));
 
@@ -121,7 +121,7 @@ static char *trimmed_behind_20(struct world *w)
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
 	cursor = id_of_row(w, 20);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 50);
 	CHECK(stack_await_length(w, 1));
 	return cursor;
@@ -176,9 +176,9 @@ static void one_tick_while_out_of_memory(void)
 	ask_and_fill_the_memory(w, cursor);
 	CHECK(await(has_failed, &(struct rounds){relay, 4}, WAIT_MS));
 	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE replay"), 1);
-	stack_redis(w, "CONFIG SET maxmemory 0");
+	world_redis_run(w, "CONFIG SET maxmemory 0");
 	CHECK(await(is_answered, w, WAIT_MS));
-	answer = stack_redis_text(w, "HGET " REPLAY " answer:c");
+	answer = world_redis_text(w, "HGET " REPLAY " answer:c");
 	expected = world_text(w, "SELECT '%s ' || tick FROM intake.tick WHERE replay", cursor);
 	CHECK_STR(answer, expected);
 	CHECK(stack_await_length(w, 31));
@@ -197,7 +197,7 @@ static bool has_begun(void *ctx)
 {
 	const struct tick_wanted *wanted = ctx;
 
-	return stack_redis_int(wanted->w, "EVAL %s 1 " STREAM " %lld",
+	return world_redis_int(wanted->w, "EVAL %s 1 " STREAM " %lld",
 		   "return #redis.call('XRANGE', KEYS[1], ARGV[1], ARGV[1])", wanted->tick) > 0;
 }
 
@@ -221,17 +221,17 @@ static void replayed_into_a_full_stream(void)
 	proc_set_env(
 	    relay, (const char *const[]){"UMAVEZ_FAILPOINTS=relay.before_append=hang", NULL});
 	proc_restart(relay);
-	stack_redis(w, "XGROUP SETID " STREAM " g %s", cursor);
-	stack_redis(w, "HSET " REPLAY " ask:c %s", cursor);
+	world_redis_run(w, "XGROUP SETID " STREAM " g %s", cursor);
+	world_redis_run(w, "HSET " REPLAY " ask:c %s", cursor);
 	CHECK(await(is_answered, w, WAIT_MS));
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
-	answer = stack_redis_text(w, "HGET " REPLAY " answer:c");
+	answer = world_redis_text(w, "HGET " REPLAY " answer:c");
 	tick.tick = tick_of(answer);
 	CHECK(await(has_begun, &tick, WAIT_MS));
 
-	stack_redis(w, "XGROUP SETID " STREAM " g %lld-0", tick.tick);
-	stack_redis(w, "HDEL " REPLAY " answer:c");
+	world_redis_run(w, "XGROUP SETID " STREAM " g %lld-0", tick.tick);
+	world_redis_run(w, "HDEL " REPLAY " answer:c");
 	while (again < 60) {
 		int64_t n = stack_read_group(w, "g", 50, 50);
 
@@ -253,10 +253,10 @@ static void nonsense_is_asked(void)
 	struct world *w = stack_open(1);
 	struct proc *relay = stack_relay(w, NULL, NULL);
 
-	stack_redis(w, "HSET " REPLAY " ask:c nonsense other thing");
+	world_redis_run(w, "HSET " REPLAY " ask:c nonsense other thing");
 	CHECK(proc_await_log(relay, "not a position", WAIT_MS));
 	check_answer_none(w, "0-0");
-	CHECK_INT(stack_redis_int(w, "HEXISTS " REPLAY " other"), 1);
+	CHECK_INT(world_redis_int(w, "HEXISTS " REPLAY " other"), 1);
 	world_close(w);
 }
 

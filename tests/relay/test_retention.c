@@ -15,7 +15,7 @@ static struct world *open_past(void)
 	struct world *w = stack_open(1);
 
 	past_make(w);
-	stack_redis(w, "XGROUP CREATE umavez:purchases:{0} g 0 MKSTREAM");
+	world_redis_run(w, "XGROUP CREATE umavez:purchases:{0} g 0 MKSTREAM");
 	return w;
 }
 
@@ -24,7 +24,7 @@ static void read_all(struct world *w)
 {
 	char *last = stack_last_id(w, 0);
 
-	stack_redis(w, "XGROUP SETID umavez:purchases:{0} g %s", last);
+	world_redis_run(w, "XGROUP SETID umavez:purchases:{0} g %s", last);
 	free(last);
 }
 
@@ -38,7 +38,7 @@ static bool await_old(struct world *w, int64_t n)
 /* The floor that Redis has is behind the root of the chain. */
 static bool is_announced(void *w)
 {
-	char *floor = stack_redis_text(w, "GET umavez:floor:{0}");
+	char *floor = world_redis_text(w, "GET umavez:floor:{0}");
 	bool announced = floor && strtoll(floor, NULL, 10) > 1 && strstr(floor, "-0");
 
 	free(floor);
@@ -92,7 +92,7 @@ static void idle_for_long(void)
 	    " EXISTS (SELECT FROM intake.tick AS t WHERE"
 	    " intake.in_tick(o.shard, t.tick, o.id, o.xid))"));
 	CHECK(stack_await_metric(relay, "umavez_appended_total{shard=\"0\"} ", 3, WAIT_MS));
-	CHECK_INT(stack_redis_int(w, "EXISTS umavez:aside:{0}"), 0);
+	CHECK_INT(world_redis_int(w, "EXISTS umavez:aside:{0}"), 0);
 	CHECK(!proc_log_has(relay, "level=error"));
 	world_close(w);
 }

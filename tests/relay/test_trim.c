@@ -34,10 +34,10 @@ static void await_rounds(struct world *w)
 
 	for (int round = 0; round < 2; round++) {
 		snprintf(name, sizeof(name), "probe%lld", (long long)now_ms());
-		stack_redis(w, "XGROUP CREATE " STREAM " %s 0", name);
+		world_redis_run(w, "XGROUP CREATE " STREAM " %s 0", name);
 		CHECK(world_await_int(w, 1, WAIT_MS,
 		    "SELECT count(*) FROM intake.stream_group WHERE name = '%s'", name));
-		stack_redis(w, "XGROUP DESTROY " STREAM " %s", name);
+		world_redis_run(w, "XGROUP DESTROY " STREAM " %s", name);
 		world_sql(w, "DELETE FROM intake.stream_group WHERE name = '%s'", name);
 	}
 }
@@ -67,8 +67,8 @@ static void slowest_group_decides(void)
 
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
-	stack_redis(w, "XGROUP CREATE " STREAM " fast 0");
-	stack_redis(w, "XGROUP CREATE " STREAM " slow 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " fast 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " slow 0");
 	CHECK_INT(stack_read_group(w, "fast", 50, 50), 50);
 	await_rounds(w);
 	CHECK_INT(stack_length(w), 50);
@@ -92,7 +92,7 @@ static void pending_entries_stay(void)
 	stack_relay(w, NULL, NULL);
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 30, 10), 30);
 	CHECK(world_await_int(w, 10, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
 	CHECK(await_shorter(w, 41)); /* the last acknowledged one may stay */
@@ -113,7 +113,7 @@ static void delete_entries(struct world *w, const char *range)
 
 	CHECK_INT(entries->type, REDIS_REPLY_ARRAY);
 	for (size_t i = 0; i < entries->elements; i++)
-		stack_redis(w, "XDEL " STREAM " %s", entries->element[i]->element[0]->str);
+		world_redis_run(w, "XDEL " STREAM " %s", entries->element[i]->element[0]->str);
 	freeReplyObject(entries);
 	redisFree(redis);
 }
@@ -143,7 +143,7 @@ static void pending_entries_are_deleted(void)
 
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 3, 0), 3);
 	delete_entries(w, "XRANGE " STREAM " - + COUNT 2");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 47);
@@ -168,7 +168,7 @@ static void newest_entry_is_deleted(void)
 
 	stack_emit(w, "a", 20);
 	stack_check(w, 0);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 19, 19), 19);
 	CHECK(stack_await_length(w, 2));
 	delete_entries(w, "XREVRANGE " STREAM " + - COUNT 1");
@@ -188,10 +188,10 @@ static void missing_group_stops_trimming(void)
 
 	stack_emit(w, "a", 50);
 	stack_check(w, 0);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
-	stack_redis(w, "XGROUP CREATE " STREAM " gone 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " gone 0");
 	CHECK(world_await_int(w, 2, WAIT_MS, "SELECT count(*) FROM intake.stream_group"));
-	stack_redis(w, "XGROUP DESTROY " STREAM " gone");
+	world_redis_run(w, "XGROUP DESTROY " STREAM " gone");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 50);
 	CHECK(proc_await_log(relay, "group gone is missing", WAIT_MS));
 	CHECK(world_await_int(
@@ -213,7 +213,7 @@ static void stored_before_trimmed(void)
 	stack_check(w, 0);
 	proc_kill(relay, SIGKILL);
 	proc_wait(relay, WAIT_MS);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 50);
 	proc_set_env(
 	    relay, (const char *const[]){"UMAVEZ_FAILPOINTS=relay.before_trim=hang", NULL});
@@ -222,7 +222,7 @@ static void stored_before_trimmed(void)
 	CHECK_INT(stack_length(w), 50);
 
 	/* The group goes back before the trim: it is read again. */
-	stack_redis(w, "XGROUP SETID " STREAM " g 0");
+	world_redis_run(w, "XGROUP SETID " STREAM " g 0");
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
 	CHECK(world_await_int(w, 0, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
@@ -240,13 +240,13 @@ static void group_goes_back_before_the_trim(bool read_again)
 	stack_check(w, 0);
 	proc_kill(relay, SIGKILL);
 	proc_wait(relay, WAIT_MS);
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 50, 50), 50);
 	proc_set_env(relay,
 	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.before_trim=sleep(1000)@1", NULL});
 	proc_restart(relay);
 	CHECK(world_await_int(w, 50, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
-	stack_redis(w, "XGROUP SETID " STREAM " g 0");
+	world_redis_run(w, "XGROUP SETID " STREAM " g 0");
 	if (read_again)
 		CHECK_INT(stack_read_group(w, "g", 50, 0), 50);
 	CHECK(world_await_int(w, 0, WAIT_MS, "SELECT acknowledged_id FROM intake.stream_group"));
@@ -276,9 +276,9 @@ static void acknowledged_ends_at_our_newest(void)
 	struct db *db;
 	int64_t removed;
 
-	stack_redis(w, "XADD " STREAM " 5-7 a b");
-	stack_redis(w, "XADD " STREAM " 9-0 a b");
-	stack_redis(w, "XGROUP CREATE " STREAM " g 0");
+	world_redis_run(w, "XADD " STREAM " 5-7 a b");
+	world_redis_run(w, "XADD " STREAM " 9-0 a b");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 2, 2), 2);
 	CHECK_INT(db_open(world_relay_url(w), 0, DB_SILENCE_MIN_MS, &db, &err), 0);
 	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);

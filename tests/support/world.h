@@ -58,6 +58,12 @@ const char *world_redis_url(const struct world *w);    /* may do all; the servic
 PGconn *world_pg(struct world *w);
 redisContext *world_redis(struct world *w);
 
+/* One command on a connection of its own, formatted as by redisCommand(); dies on an error reply.
+ */
+void world_redis_run(struct world *w, const char *fmt, ...);
+int64_t world_redis_int(struct world *w, const char *fmt, ...);
+char *world_redis_text(struct world *w, const char *fmt, ...); /* malloc'd; NULL for nil */
+
 /* SQL through a session of the world's own. %-formatted; aborts on an SQL error. */
 int64_t world_int(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 char *world_text(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
