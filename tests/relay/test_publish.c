@@ -238,7 +238,7 @@ static void writers_of_all_kinds(void)
 	stack_relay(w, NULL, NULL);
 	write_from_all_sides(w);
 	stack_check(w, 0);
-	CHECK(world_int(w, "SELECT count(*) FROM witness.entry") > 500);
+	CHECK(world_int(w, "SELECT count(*) FROM witness.entry") > 100);
 	world_close(w);
 }
 
