@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "common/pace.h"
 #include "common/pg.h"
+#include "common/reach.h"
 #include "common/service.h"
 
 #include <assert.h>
@@ -27,7 +28,7 @@ struct leases {
 	PGconn *conn;      /* NULL: not connected */
 	bool started;      /* they were kept once */
 	bool outage;       /* said so in the log */
-	const char *unfit; /* what the process said last; NULL: nothing */
+	const char *unfit; /* what reach_problem() said last */
 	struct pace unfit_pace;
 	unsigned failures;
 	int64_t next_us; /* when to renew, or to try to connect */
@@ -238,7 +239,7 @@ static int abstain(struct leases *l, struct err *err)
 
 static int take_part(struct leases *l, struct err *err)
 {
-	const char *unfit = l->options.unfit ? l->options.unfit(l->options.ctx) : NULL;
+	const char *unfit = l->options.reach ? reach_problem(l->options.reach) : NULL;
 
 	if (unfit && pace_due(&l->unfit_pace, clock_mono_us(), LOG_PACE_MS))
 		log_warn("no shard is held until this is over", lf_str("reason", unfit));

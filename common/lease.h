@@ -20,6 +20,7 @@
 
 struct lease;  /* one shard in this process, as its worker sees it */
 struct leases; /* the keeper */
+struct reach;
 
 /* Runs in a thread of its own until lease_lost(); then returns. */
 typedef void lease_worker_fn(struct lease *lease, void *ctx);
@@ -37,11 +38,10 @@ struct lease_options {
 	/* Told by the keeper: why no leases can be kept, and NULL once they can again. NULL is
 	 * fine. */
 	void (*kept)(void *ctx, const char *why);
-	/* Asked by the keeper at each third of the lease: why this process had better hold nothing
-	 * now, and leave it all to others; NULL: nothing is wrong.  May take as long.  NULL is
-	 * fine. */
-	const char *(*unfit)(void *ctx);
-	void *ctx; /* of all */
+	void *ctx; /* of both */
+	/* Asked at each third of the lease: a process that Redis does not answer holds nothing, and
+	 * leaves it all to others.  NULL: it need not. */
+	struct reach *reach;
 };
 
 /* Strings are borrowed until leases_close(). */

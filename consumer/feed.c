@@ -52,6 +52,11 @@ done:
 	return rc;
 }
 
+bool feed_broken(const struct feed *f)
+{
+	return redis_broken(f->redis);
+}
+
 void feed_close(struct feed *f)
 {
 	if (!f)

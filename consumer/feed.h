@@ -32,6 +32,9 @@ int feed_open(const struct feed_options *options, unsigned shard, struct feed **
     struct err *err) warn_unused;
 void feed_close(struct feed *f); /* NULL is fine */
 
+/* Redis does not answer, and will not on this connection. */
+bool feed_broken(const struct feed *f);
+
 /* Facts for position_next(): has_group, bookmark and replay before the cursor is read from the
  * database, then the stream's (which completes the same standing). */
 int feed_look_at_group(struct feed *f, struct standing *ret_standing, struct err *err) warn_unused;

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/metric.h"
+#include "common/reach.h"
 #include "common/service.h"
 #include "consumer/config.h"
 #include "consumer/counters.h"
@@ -93,6 +94,7 @@ static void on_kept(void *ctx, const char *why)
 
 static int run_shards(struct consumer *c, struct err *err)
 {
+	struct reach *reach = reach_new(c->config.redis_url, c->config.lease_ms);
 	const struct lease_options options = {
 	    .database_url = c->config.database_url,
 	    .schema = "effects",
@@ -104,12 +106,14 @@ static int run_shards(struct consumer *c, struct err *err)
 	    .worker = shard_run,
 	    .kept = on_kept,
 	    .ctx = &c->shard,
+	    .reach = reach,
 	};
 	struct leases *leases = NULL;
 	struct purge *purge = NULL;
 	int rc = -1;
 
 	c->shard = shard_options(c);
+	c->shard.reach = reach;
 	counters_shards(&c->counters, c->metrics, c->settings.shards);
 	progress_shards(c->progress, c->settings.shards);
 	if (leases_open(&options, &leases, err) < 0 ||
@@ -122,6 +126,7 @@ static int run_shards(struct consumer *c, struct err *err)
 done:
 	purge_stop(purge);
 	leases_close(leases);
+	reach_free(reach);
 	return rc;
 }
 

@@ -3,6 +3,7 @@
 #include "common/lease.h"
 #include "common/log.h"
 #include "common/metric.h"
+#include "common/reach.h"
 #include "common/service.h"
 #include "consumer/counters.h"
 #include "consumer/progress.h"
@@ -42,6 +43,7 @@ static int work(struct shard *s, struct err *err)
 		if (!shard_settled(s)) {
 			if (shard_settle(s, &ready, err) < 0)
 				goto done;
+			reach_answered(s->options->reach);
 			if (!ready)
 				continue;
 		}
@@ -51,6 +53,8 @@ static int work(struct shard *s, struct err *err)
 	/* Without this the successor's bookmark would only be set by its own first batch. */
 	rc = shard_bookmark(s, err);
 done:
+	if (rc < 0 && (!s->feed || feed_broken(s->feed)))
+		reach_lost(s->options->reach);
 	disconnect_both(s);
 	return rc;
 }

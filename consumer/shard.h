@@ -16,6 +16,7 @@
 struct counters;
 struct lease;
 struct progress;
+struct reach;
 
 struct shard_options {
 	struct feed_options feed;
@@ -25,6 +26,7 @@ struct shard_options {
 	int64_t block_ms; /* how long a read waits for the first entry */
 	const struct counters *counters;
 	struct progress *progress;
+	struct reach *reach;
 };
 
 /* A lease_worker_fn: ctx is a struct shard_options, borrowed. */

@@ -5,10 +5,10 @@
 #include "common/memory.h"
 #include "common/metric.h"
 #include "common/pace.h"
+#include "common/reach.h"
 #include "common/service.h"
 #include "relay/config.h"
 #include "relay/db.h"
-#include "relay/reach.h"
 #include "relay/retention.h"
 #include "relay/shard.h"
 #include "relay/status.h"
@@ -55,13 +55,6 @@ static void on_kept(void *ctx, const char *why)
 	status_waiting(context->status, why);
 }
 
-static const char *unfit(void *ctx)
-{
-	const struct shard_context *context = ctx;
-
-	return reach_problem(context->reach);
-}
-
 static int run_leases(
     struct config *c, struct status *status, struct metrics *metrics, struct err *err)
 {
@@ -85,8 +78,8 @@ static int run_leases(
 	    .all = c->lease_off,
 	    .worker = shard_run,
 	    .kept = on_kept,
-	    .unfit = unfit,
-	    .ctx = &context};
+	    .ctx = &context,
+	    .reach = context.reach};
 	if (retention_start(c, status, metrics, &retention, err) < 0 ||
 	    leases_open(&options, &leases, err) < 0)
 		goto done;

@@ -10,9 +10,9 @@
 #define UMAVEZ_RELAY_SHARD_H
 
 #include "common/lease.h"
+#include "common/reach.h"
 #include "common/stream_id.h"
 #include "relay/config.h"
-#include "relay/reach.h"
 #include "relay/status.h"
 
 struct shard_context {

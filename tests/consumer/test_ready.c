@@ -1,6 +1,7 @@
 /* What a consumer says at its start, and by /readyz, when it cannot do its work. */
 #include "tests/consumer/stage.h"
 #include "tests/support/proc.h"
+#include "tests/support/proxy.h"
 #include "tests/support/refusal.h"
 
 /* The shards are let go when their leases expire, and a consumer without shards has nothing to do:
@@ -29,6 +30,43 @@ static void leases_that_cannot_be_kept(void)
 	stage_close(s);
 }
 
+static bool await_held(struct stage *s, struct proc *p, int n)
+{
+	return world_await_int(s->w, n, STAGE_MS,
+	    "SELECT count(*) FROM effects.shard_lease WHERE holder LIKE '%%:%d:%%'"
+	    " AND expires_at > clock_timestamp()",
+	    (int)proc_pid(p));
+}
+
+static void shards_go_where_redis_answers(void)
+{
+	struct stage *s = stage_open(2);
+	struct proxy *network = world_redis_proxy(s->w);
+	struct proc *near = stage_consumer(s, NULL, NULL), *far;
+
+	world_via(s->w, NULL, network);
+	far = stage_consumer(s, NULL, NULL);
+	CHECK(await_held(s, near, 1));
+	CHECK(await_held(s, far, 1));
+
+	proxy_hold(network, PROXY_BOTH);
+	proxy_cut(network, PROXY_CLOSE);
+	CHECK(await_held(s, near, 2));
+	CHECK(stage_await_says(far, "/readyz", "Redis"));
+	stage_add(s, 0, 100, 1);
+	stage_add(s, 1, 100, 2);
+	CHECK(stage_await_effects(s, 2));
+
+	proxy_hold(network, 0);
+	CHECK(await_held(s, far, 1));
+	CHECK(proc_await_ready(far, STAGE_MS));
+	stage_add(s, 0, 200, 3);
+	stage_add(s, 1, 200, 4);
+	CHECK(stage_await_effects(s, 4));
+	stage_check_effects(s, 4);
+	stage_close(s);
+}
+
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
@@ -47,6 +85,7 @@ int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
+	    {"shards go where Redis answers", shards_go_where_redis_answers},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};

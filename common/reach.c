@@ -1,4 +1,4 @@
-#include "relay/reach.h"
+#include "common/reach.h"
 
 #include "common/clock.h"
 #include "common/memory.h"

@@ -1,11 +1,11 @@
 /*
  * reach.h - whether Redis answers from here.
  *
- * What every shard's thread meets, and the keeper of leases asks: shards of a relay that Redis does
- * not answer belong to one that it answers.
+ * What every shard's thread meets, and the keeper of leases asks: shards of a
+ * process that Redis does not answer belong to one that it answers.
  */
-#ifndef UMAVEZ_RELAY_REACH_H
-#define UMAVEZ_RELAY_REACH_H
+#ifndef UMAVEZ_REACH_H
+#define UMAVEZ_REACH_H
 
 #include <stdint.h>
 
