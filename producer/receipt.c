@@ -25,7 +25,7 @@ struct receipt {
 	const struct route *route;
 	struct evhttp_request *req; /* NULL: nobody waits for an answer */
 	enum stage stage;
-	int64_t started_us, deadline_us;
+	struct gate_times times;
 	struct event *timer; /* the deadline, or the next question when LATER */
 	void *body;
 	struct webhook hook; /* its headers point into req */
@@ -81,7 +81,7 @@ static struct evhttp_request *part(struct receipt *r)
 
 	if (evcon)
 		evhttp_connection_set_closecb(evcon, NULL, NULL);
-	meter_receive(r->all->options.meter, clock_mono_us() - r->started_us);
+	meter_receive(r->all->options.meter, clock_mono_us() - r->times.started_us);
 	r->all->waiting--;
 	r->req = NULL;
 	if (r->all->draining)
@@ -196,7 +196,7 @@ static void submit(struct receipt *r, struct notification *n)
 	};
 	if (enqueue(r)) {
 		move(r, QUEUED);
-		set_timer(r, r->deadline_us);
+		set_timer(r, r->times.deadline_us);
 	}
 }
 
@@ -214,7 +214,7 @@ static void ask_later(struct receipt *r)
 	int64_t next_us = clock_mono_us() + ASK_AGAIN_US;
 
 	move(r, LATER);
-	set_timer(r, next_us < r->deadline_us ? next_us : r->deadline_us);
+	set_timer(r, next_us < r->times.deadline_us ? next_us : r->times.deadline_us);
 }
 
 static void verify(struct receipt *r)
@@ -266,13 +266,13 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	if (clock_mono_us() >= r->deadline_us) {
+	if (clock_mono_us() >= r->times.deadline_us) {
 		expire(r);
 	} else if (r->stage == LATER) {
 		move(r, VERIFYING);
 		verify(r);
 	} else {
-		set_timer(r, r->deadline_us);
+		set_timer(r, r->times.deadline_us);
 	}
 }
 
@@ -304,8 +304,7 @@ static struct receipt *receipt_new(struct receipts *all, const struct route *rou
 	r->route = route;
 	r->req = req;
 	r->stage = VERIFYING;
-	r->started_us = times.started_us;
-	r->deadline_us = times.deadline_us;
+	r->times = times;
 	r->timer = evtimer_new(all->options.base, on_timer, r);
 	if (!r->timer)
 		abort();
