@@ -182,10 +182,11 @@ static void on_stop(evutil_socket_t fd, short what, void *arg)
 	event_base_loopbreak(arg);
 }
 
-static void on_refused(void *ctx, const char *reason)
+static void on_refused(void *ctx, const char *reason, const char *detail)
 {
 	(void)ctx;
 	(void)reason;
+	(void)detail;
 }
 
 static void on_full(void *ctx, unsigned connections)

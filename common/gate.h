@@ -34,8 +34,9 @@ struct gate_options {
 	struct evhttp *http;
 	struct evconnlistener *listener; /* paused while there are max_connections, until the
 					    slowest of them are closed */
-	void (*refused)(void *ctx, const char *reason); /* a request; the reason is a word */
-	void (*full)(void *ctx, unsigned connections);  /* so many are all, once a minute at most */
+	/* A request. Both are static text: the reason a word, the detail a sentence. */
+	void (*refused)(void *ctx, const char *reason, const char *detail);
+	void (*full)(void *ctx, unsigned connections); /* so many are all, once a minute at most */
 	void *ctx;
 	int64_t max_body;   /* bytes */
 	int64_t request_ms; /* from the first byte of a request to its last, and so long for the

@@ -59,7 +59,7 @@ static void answer(struct connection *c, int status, const char *reason, const c
 	size_t len;
 	char *response = problem_response(status, detail, &len);
 
-	c->gate->options.refused(c->gate->options.ctx, reason);
+	c->gate->options.refused(c->gate->options.ctx, reason, detail);
 	if (send(fd, response, len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)len)
 		shutdown(fd, SHUT_WR);
 	free(response);

@@ -73,7 +73,7 @@ void gate_due(struct connection *c);
 /* Move c to the next stage; the deadline is the stage's. */
 void gate_enter(struct connection *c, enum stage stage, int64_t deadline_us);
 
-/* Answer for evhttp, and make it let go. reason and status as meter_refused() and problem.h. */
+/* Answer for evhttp, and make it let go. reason and detail as gate_options, status as problem.h. */
 void gate_refuse(struct connection *c, int status, const char *reason, const char *detail);
 
 /* An evbuffer_cb_func of the input, arg the connection: it runs before evhttp is told of the bytes.

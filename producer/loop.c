@@ -5,7 +5,6 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "common/service.h"
-#include "producer/meter.h"
 #include "producer/receipt.h"
 #include "producer/refused.h"
 
@@ -133,11 +132,11 @@ static void make_intake(struct loop *l)
 	l->intake = intake_new(&intake);
 }
 
-static void on_refused(void *ctx, const char *reason)
+static void on_refused(void *ctx, const char *reason, const char *detail)
 {
 	struct loop *l = ctx;
 
-	meter_refused(l->options.shared->meter, "none", reason);
+	refused_add(l->options.refused, "none", reason, detail, clock_mono_us());
 }
 
 static void on_full(void *ctx, unsigned connections)

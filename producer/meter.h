@@ -17,7 +17,7 @@ void meter_free(struct meter *m); /* NULL is fine */
 /* outcome: accepted duplicate quarantined refused unavailable. */
 void meter_notification(struct meter *m, const char *store, const char *outcome);
 
-/* A request that is no notification of ours; store: "none" where the server refused it. */
+/* A request that is no notification of ours; by refused_add() alone, which tells it too. */
 void meter_refused(struct meter *m, const char *store, const char *reason);
 
 void meter_receive(struct meter *m, int64_t us); /* first byte to answer */

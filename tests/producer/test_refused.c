@@ -44,6 +44,14 @@ static int post(struct proc *p, const char *path, const char *signature)
 	return status;
 }
 
+static void send_no_http(struct proc *p)
+{
+	static const char bytes[] = "hello\r\n\r\n";
+	size_t len;
+
+	free(http_raw(proc_url(p), bytes, sizeof(bytes) - 1, 5000, &len));
+}
+
 #define REFUSED "msg=\"requests refused\" "
 
 static void by_store_and_reason(void)
@@ -55,13 +63,15 @@ static void by_store_and_reason(void)
 		CHECK_INT(post(p, "/webhooks/stripe", "Stripe-Signature: " SIGNATURE), 401);
 	CHECK_INT(post(p, "/webhooks/stripe", NULL), 400);
 	CHECK_INT(post(p, "/webhooks/nobody", NULL), 404);
-	CHECK_INT(file_count(log, REFUSED), 3);
+	send_no_http(p);
+	CHECK_INT(file_count(log, REFUSED), 4);
 	CHECK(file_has(log, "level=warn service=producer " REFUSED
 			    "store=stripe reason=bad_signature count=1 detail="));
 	CHECK(file_has(log, "store=stripe reason=missing_signature count=1 detail="));
 	CHECK(file_has(log, "store=none reason=no_route count=1 detail="));
+	CHECK(file_has(log, "store=none reason=bad_request count=1 detail="));
 	stage_end(p);
-	CHECK_INT(file_count(log, REFUSED), 4);
+	CHECK_INT(file_count(log, REFUSED), 5);
 	CHECK(file_has(log, "store=stripe reason=bad_signature count=2 detail="));
 	CHECK(!file_has(log, "evt_unsigned") && !file_has(log, SIGNATURE));
 	free(log);
