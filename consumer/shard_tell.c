@@ -9,6 +9,8 @@
 #include "consumer/progress.h"
 #include "consumer/shard_private.h"
 
+#include <string.h>
+
 #define LOG_PACE_MS 60000
 
 struct message {
@@ -74,6 +76,7 @@ void shard_why_ended(
 	err_set(ret_why, ERR_REJECT,
 	    "the consumer or its session ended during %s; the last said %s%s%s", during,
 	    last->sqlstate, *last->sqlstate ? ": " : "", last->message);
+	memcpy(ret_why->context, last->context, sizeof(last->context));
 }
 
 void shard_tell_plan(

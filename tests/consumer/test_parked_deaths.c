@@ -34,7 +34,8 @@ static void a_handler_that_kills_its_backend(void)
 	CHECK_INT(world_int(s->w, "SELECT starts FROM effects.parked"), 3);
 	CHECK(proc_log_has(p, "ended during each of 3 starts"));
 	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.parked WHERE error LIKE"
-				  " '%%each of 3 starts; the last said 57P01: terminating %%'"),
+				  " '%%each of 3 starts; the last said 57P01: terminating %%'"
+				  " AND context LIKE '%%CONTEXT: %%PL/pgSQL function stage.%%'"),
 	    1);
 	stage_check_by_subject(s, 8);
 	stage_mark(s, 5, "retry"); /* which kills it once more, and no more than that */
