@@ -46,9 +46,9 @@ struct shard {
 	int64_t failed;    /* dead letters, when last counted */
 	int64_t count_us;  /* when to count them again */
 	unsigned errors;   /* connections given up in a row */
-	struct pace error_pace, foreign_pace, limit_pace, await_pace, failure_pace;
+	struct pace error_pace, limit_pace, await_pace, failure_pace;
 	struct stream_id counted; /* up to here, entries that are no messages are in the metric */
-	size_t foreign;           /* entries passed over since the last word about them */
+	struct tally foreign;     /* entries passed over */
 };
 
 /*

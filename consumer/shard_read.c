@@ -21,17 +21,17 @@
 static void tell(struct shard *s, const struct batch *batch)
 {
 	static const char what[] = "passed over entries that are no messages";
+	int64_t n = tally_take(&s->foreign, clock_mono_us(), LOG_PACE_MS);
 	char id[STREAM_ID_SIZE];
 
-	if (s->foreign == 0 || !pace_due(&s->foreign_pace, clock_mono_us(), LOG_PACE_MS))
+	if (n == 0)
 		return;
 	if (batch->foreign_why)
-		log_warn(what, lf_int("shard", s->n), lf_int("count", (int64_t)s->foreign),
+		log_warn(what, lf_int("shard", s->n), lf_int("count", n),
 		    lf_str("stream_id", stream_id_format(batch->foreign_at, id)),
 		    lf_str("reason", batch->foreign_why));
 	else
-		log_warn(what, lf_int("shard", s->n), lf_int("count", (int64_t)s->foreign));
-	s->foreign = 0;
+		log_warn(what, lf_int("shard", s->n), lf_int("count", n));
 }
 
 /* Each entry once, however often it is read. */
@@ -41,7 +41,7 @@ static void count(struct shard *s, const struct batch *batch)
 
 	if (stream_id_compare(s->counted, batch->end) < 0)
 		s->counted = batch->end;
-	s->foreign += more;
+	s->foreign.n += (int64_t)more;
 	metric_add(s->options->counters->malformed, (double)more);
 	tell(s, batch);
 }
