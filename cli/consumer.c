@@ -8,7 +8,6 @@
 #include "common/pg.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct consumer_command {

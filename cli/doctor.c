@@ -5,7 +5,6 @@
 #include "cli/command.h"
 #include "cli/sources.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 struct doctor_command {

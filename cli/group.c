@@ -8,7 +8,6 @@
 #include "common/pg.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct group_command {

@@ -6,7 +6,6 @@
 #include "cli/sources.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 struct reconcile_command {
 	struct sources_options sources;

@@ -20,8 +20,6 @@ struct sources_options {
 	char *name_space;
 };
 
-#define SOURCES_REDIS_HELP "Redis; without it, what only Redis knows is left out"
-
 /* Rows of a command's option table; base is the offset of its struct sources_options.  help says
  * what becomes of the command without Redis. */
 #define SOURCES_REDIS_OPTIONS(base, help)                                                          \
@@ -44,7 +42,7 @@ struct sources_options {
 	    {"effects-database-url", OPT_PG_URL,                                                   \
 		(base) + offsetof(struct sources_options, effects_database_url), NULL,             \
 		"Where effects lives, if not in the same database", OPT_SECRET, 0, 0, NULL, NULL}, \
-	    SOURCES_REDIS_OPTIONS(base, SOURCES_REDIS_HELP)
+	    SOURCES_REDIS_OPTIONS(base, "Redis; without it, what only Redis knows is left out")
 
 /* No URL: ERR_USAGE; no server: ERR_RETRY.  Close with redis_close(). */
 int sources_open_redis(const char *url, struct redis **ret_redis, struct err *err) warn_unused;

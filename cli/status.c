@@ -5,8 +5,6 @@
 #include "cli/command.h"
 #include "cli/sources.h"
 
-#include <stdlib.h>
-
 struct status_command {
 	struct sources_options sources;
 	bool json;
