@@ -58,7 +58,6 @@ void progress_shards(struct progress *p, unsigned shards)
 	assert(!p->shards);
 	p->shards = mem_zalloc(shards, sizeof(*p->shards));
 	p->n = shards;
-	p->why[0] = '\0';
 	pthread_mutex_unlock(&p->lock);
 }
 

@@ -22,7 +22,7 @@ void progress_free(struct progress *p);
 /* Why the process as a whole does not get on; NULL: it does. "starting" at first. */
 void progress_why(struct progress *p, const char *why);
 
-/* Once, when the number of shards is known: the process as a whole gets on. */
+/* Once, when the number of shards is known. */
 void progress_shards(struct progress *p, unsigned shards);
 
 void progress_enter(struct progress *p, unsigned shard);

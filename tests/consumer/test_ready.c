@@ -67,6 +67,24 @@ static void shards_go_where_redis_answers(void)
 	stage_close(s);
 }
 
+/* Nobody has heard yet whether Redis answers: that is no spare. */
+static void not_ready_before_redis_answers(void)
+{
+	static const char *const patient[] = {"--lease", "1h", NULL};
+	struct stage *s = stage_open(1);
+	struct proxy *network = world_redis_proxy(s->w);
+	struct proc *p;
+
+	proxy_hold(network, PROXY_BOTH);
+	world_via(s->w, NULL, network);
+	p = stage_consumer(s, patient, NULL);
+	CHECK(proc_await_log(p, "msg=started", STAGE_MS));
+	CHECK(!proc_is_ready(p));
+	CHECK(stage_await_says(p, "/readyz", "Redis"));
+	proxy_hold(network, 0);
+	stage_close(s);
+}
+
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
@@ -86,6 +104,7 @@ int main(int argc, char **argv)
 	static const struct check checks[] = {
 	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
 	    {"shards go where Redis answers", shards_go_where_redis_answers},
+	    {"not ready before Redis answers", not_ready_before_redis_answers},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};
