@@ -67,7 +67,7 @@ COMMENT ON FUNCTION effects.hold IS 'Park those of a batch that come behind a pa
 CREATE FUNCTION effects.park(
 	for_consumer text, of_shard smallint, from_id text, to_id text, entry_id text, of_source text,
 	id text, about text, parent text, published timestamptz, read_at timestamptz, body text,
-	as_state text, begun integer, wait_ms float8, why text, said_besides text DEFAULT NULL)
+	as_state text, begun integer, wait_ms float8, why text, said_besides text)
 RETURNS boolean LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
 	UPDATE effects.cursor SET stream_id = to_id, starts_at = NULL, starts = 0

@@ -195,7 +195,7 @@ static void a_retry_in_vain(void)
 	CHECK_INT(
 	    world_int(s->w, "SELECT effects.park(consumer, shard, stream_id, stream_id, '1-1',"
 			    " 'app_store', 'm15', 'app_store/p0', NULL, NULL, now(), '{}',"
-			    " 'retrying', 1, 0, 'x')::int FROM effects.cursor"),
+			    " 'retrying', 1, 0, 'x', NULL)::int FROM effects.cursor"),
 	    1);
 	CHECK(stage_await_parked(s, "failed m5 held m10 held m15"));
 	stage_close(s);

@@ -114,7 +114,7 @@ static void check_consumer(void)
 		true},
 	    {"DELETE FROM effects.parked", true},
 	    {"SELECT effects.park('c', 0::smallint, '0-0', '1-1', '1-1', 's', 'i', 'a', NULL, NULL,"
-	     " now(), '{}', 'retrying', 1, 0, 'x')",
+	     " now(), '{}', 'retrying', 1, 0, 'x', NULL)",
 		true},
 	    {"SELECT effects.release('c', 'i', 0::smallint, 's', 'i', 1,"
 	     " 'effects.apply_purchase(json)')",
