@@ -76,9 +76,9 @@ static void foreign_at_any_moment(void)
 	world_close(w);
 }
 
-static void foreign_in_the_middle_of_a_tick(void)
+/* A relay that hangs with 3 of a tick's 20 rows in the stream. */
+static struct proc *hung_in_a_tick(struct world *w)
 {
-	struct world *w = stack_open(1);
 	struct proc *relay;
 
 	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
@@ -86,6 +86,14 @@ static void foreign_in_the_middle_of_a_tick(void)
 	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
 	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
 	CHECK(stack_await_length(w, 3));
+	return relay;
+}
+
+static void foreign_in_the_middle_of_a_tick(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay = hung_in_a_tick(w);
+
 	world_redis_run(w, "XADD " STREAM " * who knows");
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
@@ -99,15 +107,9 @@ static void foreign_in_the_middle_of_a_tick(void)
 static void foreign_takes_an_id(void)
 {
 	struct world *w = stack_open(1);
-	struct proc *relay;
-	int64_t tick;
+	struct proc *relay = hung_in_a_tick(w);
+	int64_t tick = world_int(w, "SELECT max(tick) FROM intake.tick");
 
-	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
-		     "FROM generate_series(1, 20) AS g");
-	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
-	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
-	CHECK(stack_await_length(w, 3));
-	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
 	world_redis_run(w, "XADD " STREAM " %lld-5 id m5 source elsewhere", (long long)tick);
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
@@ -119,15 +121,9 @@ static void foreign_takes_an_id(void)
 static void copy_under_another_id(void)
 {
 	struct world *w = stack_open(1);
-	struct proc *relay;
-	int64_t tick;
+	struct proc *relay = hung_in_a_tick(w);
+	int64_t tick = world_int(w, "SELECT max(tick) FROM intake.tick");
 
-	world_sql(w, "SELECT intake.emit('app', 'm' || g, 't', 'app/' || g %% 7, '{}') "
-		     "FROM generate_series(1, 20) AS g");
-	relay = stack_relay(w, (const char *const[]){"--append-batch", "3", NULL},
-	    (const char *const[]){"UMAVEZ_FAILPOINTS=relay.mid_tick=hang", NULL});
-	CHECK(stack_await_length(w, 3));
-	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
 	world_redis_run(w, "XADD " STREAM " %lld-20 id m20 source app", (long long)tick + 1);
 	proc_set_env(relay, NULL);
 	proc_restart(relay);
