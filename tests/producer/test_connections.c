@@ -70,15 +70,6 @@ static char *read_answers(int fd, int want)
 	return text;
 }
 
-static int count(const char *text, const char *word)
-{
-	int n = 0;
-
-	for (; (text = strstr(text, word)); text++)
-		n++;
-	return n;
-}
-
 static void b31_two_posts_in_one_write(void)
 {
 	char *first = deliver_request("evt_pipe_1", "sub_pipe", "");
@@ -89,7 +80,7 @@ static void b31_two_posts_in_one_write(void)
 
 	send_all(fd, all);
 	answers = read_answers(fd, 3);
-	CHECK_INT(count(answers, "HTTP/1.1 200 "), 3);
+	CHECK_INT(text_count(answers, "HTTP/1.1 200 "), 3);
 	CHECK(strstr(strstr(answers, "accepted"), "duplicate") != NULL);
 	CHECK_INT(stage_whole(world, "^evt_pipe_"), 2);
 	close(fd);
@@ -115,12 +106,12 @@ static void pipelined_bytes_in_any_pieces(void)
 		CHECK(send(fd, all, cut, 0) == (ssize_t)cut);
 		if (cut >= from) {
 			answers = read_answers(fd, 1);
-			CHECK_INT(count(answers, "HTTP/1.1 200 "), 1);
+			CHECK_INT(text_count(answers, "HTTP/1.1 200 "), 1);
 			free(answers);
 		}
 		CHECK(send(fd, all + cut, len - cut, 0) == (ssize_t)(len - cut));
 		answers = read_answers(fd, cut >= from ? 1 : 2);
-		CHECK_INT(count(answers, "HTTP/1.1 200 "), cut >= from ? 1 : 2);
+		CHECK_INT(text_count(answers, "HTTP/1.1 200 "), cut >= from ? 1 : 2);
 		free(answers);
 		close(fd);
 	}

@@ -127,15 +127,6 @@ static char *trimmed_behind_20(struct world *w)
 	return cursor;
 }
 
-static int count(const char *text, const char *what)
-{
-	int n = 0;
-
-	for (; (text = strstr(text, what)); text++)
-		n++;
-	return n;
-}
-
 struct rounds {
 	struct proc *relay;
 	int n;
@@ -144,11 +135,8 @@ struct rounds {
 static bool has_failed(void *ctx)
 {
 	const struct rounds *wanted = ctx;
-	char *log = file_read(proc_log(wanted->relay), NULL);
-	bool has = count(log, "cannot answer a request") >= wanted->n;
 
-	free(log);
-	return has;
+	return file_count(proc_log(wanted->relay), "cannot answer a request") >= wanted->n;
 }
 
 /* In one step: the question is there, and its answer finds no memory. */

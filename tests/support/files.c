@@ -36,6 +36,15 @@ char *text_format(const char *fmt, ...)
 	return text;
 }
 
+int64_t text_count(const char *text, const char *part)
+{
+	int64_t n = 0;
+
+	for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+		n++;
+	return n;
+}
+
 const char *temp_root(void)
 {
 	const char *root = getenv("TMPDIR");
@@ -89,10 +98,8 @@ bool file_has(const char *path, const char *text)
 int64_t file_count(const char *path, const char *text)
 {
 	char *all = file_read(path, NULL);
-	int64_t n = 0;
+	int64_t n = all != NULL ? text_count(all, text) : 0;
 
-	for (const char *at = all; at != NULL && (at = strstr(at, text)) != NULL; at++)
-		n++;
 	free(all);
 	return n;
 }

@@ -12,6 +12,8 @@
 /* snprintf() into a new string. Never NULL. */
 char *text_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+int64_t text_count(const char *text, const char *part); /* how often part stands in text */
+
 /* $TMPDIR, or /tmp. */
 const char *temp_root(void);
 
