@@ -14,6 +14,11 @@
 
 struct test_ca;
 
+/* When a year begins, in seconds since 1970. */
+#define Y2024 1704067200
+#define Y2025 1735689600
+#define Y2026 1767225600
+
 /* Zeroed: as Apple's, all valid from 2020 to 2060. Times in seconds since 1970. */
 struct test_ca_spec {
 	int64_t root_from, root_to;
