@@ -15,6 +15,14 @@
 #define PRODUCTION                                                                                 \
 	"\"appAppleId\":41234,\"bundleId\":\"com.example\",\"environment\":\"Production\""
 
+/* The first claims of a test notification; a whole one, signed at a time that is a JSON value. */
+#define TEST_HEAD                                                                                  \
+	"\"notificationType\":\"TEST\",\"notificationUUID\":\"uuid-1\",\"signedDate\":"            \
+	"1767225600123"
+#define SIGNED_AT(ms)                                                                              \
+	"{\"notificationType\":\"TEST\",\"notificationUUID\":\"u\",\"signedDate\":" ms             \
+	",\"data\":{" SANDBOX "}}"
+
 struct apple {
 	struct test_ca *ca;
 	char *root_path;
