@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+void story_clean(struct world *w)
+{
+	world_redis_run(w, "FLUSHALL");
+	world_sql(w, "TRUNCATE intake.notification, intake.purchase, intake.outbox,"
+		     " intake.stream_group, effects.inbox, effects.cursor, effects.shard_lease");
+	world_sql(w, "DELETE FROM intake.tick WHERE tick > 1");
+	world_sql(w, "UPDATE intake.shard_lease SET holder = NULL, expires_at = NULL");
+}
+
 int64_t story_receive(struct world *w, const char *store, const char *id, const char *purchase)
 {
 	struct note n = {.store = store,

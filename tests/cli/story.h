@@ -11,6 +11,10 @@
 #define STORY_TRACE "4bf92f3577b34da6a3ce929d0e0e4736"
 #define STORY_TRACEPARENT "00-" STORY_TRACE "-00f067aa0ba902b7-01"
 
+/* Before anything has happened: no message, no effect, no cursor, no holder of a shard, and nothing
+ * in Redis. */
+void story_clean(struct world *w);
+
 /* The producer: a renewal of this purchase; its outbox id. */
 int64_t story_receive(struct world *w, const char *store, const char *id, const char *purchase);
 

@@ -2,6 +2,7 @@
  * umavez trace and status beside the real services: what they write is what the commands read.
  */
 #include "tests/cli/story.h"
+#include "tests/cli/traced.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/signer.h"
@@ -25,13 +26,6 @@ static void post(const char *id)
 	free(event);
 }
 
-static json_t *trace(const char *id)
-{
-	const char *const args[] = {"trace", "--json", id, NULL};
-
-	return story_umavez(world, args);
-}
-
 static void check_whole_life(void)
 {
 	static const char *const steps[] = {
@@ -41,7 +35,7 @@ static void check_whole_life(void)
 	post("evt_1");
 	CHECK(world_await_int(
 	    world, 1, 20000, "SELECT count(*) FROM effects.inbox WHERE message_id = 'evt_1'"));
-	json = trace("stripe/evt_1");
+	json = traced(world, "stripe/evt_1");
 	CHECK_STR(story_get(json, "outcome"), "applied");
 	CHECK_STR(story_get(json, "stuck"), "null");
 	CHECK_STR(story_get(json, "purchase/store_purchase_id"), "sub_1");
@@ -92,7 +86,7 @@ static void check_waiting_for_the_consumer(void)
 	    "SELECT count(*) FROM intake.outbox o WHERE message_id = 'evt_3'"
 	    " AND EXISTS (SELECT FROM intake.ticks_of(o.shard, o.id, o.xid))"));
 	for (int i = 0; i < 200; i++) {
-		json = trace("evt_3");
+		json = traced(world, "evt_3");
 		bool published = strcmp(story_get(json, "outcome"), "pending") == 0;
 		if (published)
 			break;
@@ -121,7 +115,7 @@ static void check_waiting_for_the_relay(void)
 	proc_kill(relay, SIGTERM);
 	CHECK_INT(proc_wait(relay, 10000), 0);
 	post("evt_4");
-	json = trace("evt_4");
+	json = traced(world, "evt_4");
 	CHECK_STR(story_get(json, "outcome"), "unpublished");
 	CHECK(strncmp(story_get(json, "stuck"), "not ticked: no relay holds shard ", 33) == 0);
 	json_decref(json);

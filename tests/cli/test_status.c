@@ -14,24 +14,6 @@
 
 static struct world *world;
 
-static void flush(void)
-{
-	redisContext *redis = world_redis(world);
-
-	freeReplyObject(redisCommand(redis, "FLUSHALL"));
-	redisFree(redis);
-}
-
-static void clean(void)
-{
-	flush();
-	world_sql(world,
-	    "TRUNCATE intake.notification, intake.purchase, intake.outbox,"
-	    " intake.stream_group, effects.inbox, effects.cursor, effects.shard_lease");
-	world_sql(world, "DELETE FROM intake.tick WHERE tick > 1");
-	world_sql(world, "UPDATE intake.shard_lease SET holder = NULL, expires_at = NULL");
-}
-
 /* The numbers of shard 0: unticked, unpublished, stream_length. */
 static void check_numbers(const char *want)
 {
@@ -62,7 +44,7 @@ static void check_backlogs(void)
 {
 	int64_t rows[3], tick;
 
-	clean();
+	story_clean(world);
 	check_numbers("0 0 0");
 	for (int i = 0; i < 3; i++) {
 		char name[2] = {(char)('a' + i), '\0'};
@@ -94,7 +76,7 @@ static void check_long_transaction(void)
 	    .state = "active"};
 	PGconn *conn = world_pg(world);
 
-	clean();
+	story_clean(world);
 	PQclear(PQexec(conn, "BEGIN"));
 	notes_receive(conn, &n, 1, NULL);
 	story_receive(world, "app_store", "a", "a");
@@ -114,7 +96,7 @@ static void check_lag(void)
 	json_t *json;
 	const char *const args[] = {"status", "--json", NULL};
 
-	clean();
+	story_clean(world);
 	check_value("shards/0/lag_entries", "null");
 	for (int i = 0; i < 4; i++) {
 		char name[2] = {(char)('a' + i), '\0'};
@@ -146,7 +128,7 @@ static void check_lag(void)
 
 static void check_holders(void)
 {
-	clean();
+	story_clean(world);
 	check_value("shards/0/relay", "null");
 	story_relay_lease(world, 0, "relay-1");
 	story_cursor(world, "entitlements", 0);
@@ -164,7 +146,7 @@ static void check_foreign_and_flushed(void)
 {
 	int64_t first, second, tick;
 
-	clean();
+	story_clean(world);
 	first = story_receive(world, "app_store", "a", "a");
 	second = story_receive(world, "app_store", "b", "b");
 	tick = story_tick(world, 0);
@@ -177,7 +159,7 @@ static void check_foreign_and_flushed(void)
 	for (int i = 0; i < 12; i++)
 		story_publish(world, 0, tick + 100001 + i, second);
 	check_numbers("0 null 15");
-	flush();
+	world_redis_run(world, "FLUSHALL");
 	check_numbers("0 2 0");
 	world_sql(world,
 	    "INSERT INTO intake.stream_group (shard, name, acknowledged_tick, acknowledged_id)"
@@ -192,7 +174,7 @@ static void check_replay(void)
 {
 	int64_t rows[2], tick, replay;
 
-	clean();
+	story_clean(world);
 	rows[0] = story_receive(world, "app_store", "a", "a");
 	rows[1] = story_receive(world, "app_store", "b", "b");
 	tick = story_tick(world, 0);
@@ -214,7 +196,7 @@ static void check_quarantined_and_parked(void)
 	struct note odd = {.store = "stripe", .id = "sha256:ab", .kind = "unrecognized"};
 	PGconn *conn = world_pg(world);
 
-	clean();
+	story_clean(world);
 	check_value("quarantined", "0");
 	notes_receive(conn, &odd, 1, NULL);
 	check_value("quarantined", "1");
@@ -236,7 +218,7 @@ static void check_shape(void)
 	const char *const args[] = {"status", "--json", NULL};
 	json_t *json, *shard;
 
-	clean();
+	story_clean(world);
 	json = story_umavez(world, args);
 	CHECK_INT((int64_t)json_object_size(json), 5);
 	CHECK_INT((int64_t)json_array_size(json_object_get(json, "shards")), 2);
@@ -253,7 +235,7 @@ static void check_without_redis(void)
 	    "status", "--json", "--redis-url", "unix:///nowhere/redis.sock", NULL};
 	char *out = NULL, *err = NULL;
 
-	clean();
+	story_clean(world);
 	story_receive(world, "app_store", "a", "a");
 	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, &err), 0);
 	CHECK(strstr(out, "\"unticked\":1,\"unpublished\":null,\"stream_length\":null") != NULL);
@@ -267,7 +249,7 @@ static void check_human(void)
 	const char *const args[] = {"status", NULL};
 	char *out = NULL;
 
-	clean();
+	story_clean(world);
 	story_relay_lease(world, 0, "relay-1");
 	story_receive(world, "app_store", "a", "a");
 	story_cursor(world, "entitlements", 0);
