@@ -3,7 +3,6 @@
 #include "tests/schema/notes.h"
 #include "tests/support/files.h"
 
-#include <hiredis/hiredis.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +14,13 @@ void story_clean(struct world *w)
 		     " intake.stream_group, effects.inbox, effects.cursor, effects.shard_lease");
 	world_sql(w, "DELETE FROM intake.tick WHERE tick > 1");
 	world_sql(w, "UPDATE intake.shard_lease SET holder = NULL, expires_at = NULL");
+}
+
+void story_one_shard(struct world *w)
+{
+	world_sql(w,
+	    "CREATE OR REPLACE FUNCTION intake.shard_of_subject(subject text, shards integer)"
+	    " RETURNS smallint LANGUAGE sql IMMUTABLE AS 'SELECT 0::smallint'");
 }
 
 int64_t story_receive(struct world *w, const char *store, const char *id, const char *purchase)
@@ -35,6 +41,17 @@ int64_t story_receive(struct world *w, const char *store, const char *id, const 
 	return world_int(w, "SELECT max(id) FROM intake.outbox");
 }
 
+void story_receive_all(struct world *w, const char *prefix, int n)
+{
+	for (int i = 0; i < n; i++) {
+		char *id = text_format("%s%d", prefix, i), *purchase = text_format("sub_%d", i);
+
+		story_receive(w, "stripe", id, purchase);
+		free(purchase);
+		free(id);
+	}
+}
+
 int64_t story_tick(struct world *w, int shard)
 {
 	return world_int(w,
@@ -45,21 +62,6 @@ int64_t story_tick(struct world *w, int shard)
 	    shard, shard);
 }
 
-static void redis(struct world *w, const char *fmt, ...)
-{
-	redisContext *r = world_redis(w);
-	redisReply *reply;
-	va_list args;
-
-	va_start(args, fmt);
-	reply = redisvCommand(r, fmt, args);
-	va_end(args);
-	if (!reply || reply->type == REDIS_REPLY_ERROR)
-		die("%s: %s", fmt, reply ? reply->str : r->errstr);
-	freeReplyObject(reply);
-	redisFree(r);
-}
-
 void story_publish(struct world *w, int shard, int64_t tick, int64_t outbox_id)
 {
 	char *source =
@@ -67,7 +69,7 @@ void story_publish(struct world *w, int shard, int64_t tick, int64_t outbox_id)
 	char *id =
 	    world_text(w, "SELECT message_id FROM intake.outbox WHERE id = %" PRId64, outbox_id);
 
-	redis(w,
+	world_redis_run(w,
 	    "XADD umavez:purchases:{%d} %lld-%lld id %s source %s type t subject s"
 	    " time 2026-01-01T00:00:00Z data {} shard %d relay relay-1"
 	    " published_at 2026-01-01T00:00:20.500Z",
@@ -78,7 +80,7 @@ void story_publish(struct world *w, int shard, int64_t tick, int64_t outbox_id)
 
 void story_foreign(struct world *w, int shard)
 {
-	redis(w, "XADD umavez:purchases:{%d} * not ours", shard);
+	world_redis_run(w, "XADD umavez:purchases:{%d} * not ours", shard);
 }
 
 void story_cursor(struct world *w, const char *consumer, int shard)
@@ -99,6 +101,20 @@ void story_apply(struct world *w, const char *consumer, int shard, int64_t tick,
 	    " concat('%" PRId64 "-%" PRId64 "') AS place"
 	    " WHERE c.consumer = '%s' AND c.shard = %d AND o.id = %" PRId64,
 	    tick, outbox_id, tick, outbox_id, consumer, shard, outbox_id);
+}
+
+struct proc *story_relay(struct world *w)
+{
+	static const char *const args[] = {
+	    "--trim-interval", "100ms", "--poll-interval", "50ms", NULL};
+
+	return world_relay(w, args, NULL);
+}
+
+bool story_await_registered(struct world *w, const char *group, int64_t shards)
+{
+	return world_await_int(w, shards, STORY_WAIT_MS,
+	    "SELECT count(*) FROM intake.stream_group WHERE name = '%s'", group);
 }
 
 void story_relay_lease(struct world *w, int shard, const char *holder)

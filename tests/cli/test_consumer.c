@@ -4,38 +4,22 @@
  */
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_MS 20000
-
 static struct world *world;
 static struct proc *mailer;
 
 static const char *const mailer_args[] = {"--consumer", "mailer", "--lease", "600ms", NULL};
 
-#define SAYS(status, out, err, ...)                                                                \
-	story_check_says(                                                                          \
-	    world, (const char *const[]){"consumer", __VA_ARGS__, NULL}, status, out, err)
-
-static void receive(const char *prefix, int n)
-{
-	for (int i = 0; i < n; i++) {
-		char *id = text_format("%s%d", prefix, i), *purchase = text_format("sub_%d", i);
-
-		story_receive(world, "stripe", id, purchase);
-		free(purchase);
-		free(id);
-	}
-}
+#define SAYS(status, out, err, ...) STORY_SAYS(world, status, out, err, "consumer", __VA_ARGS__)
 
 static bool await_applied(const char *consumer, int64_t n)
 {
-	return world_await_int(world, n, WAIT_MS,
+	return world_await_int(world, n, STORY_WAIT_MS,
 	    "SELECT count(*) FROM effects.inbox WHERE consumer = '%s'", consumer);
 }
 
@@ -64,17 +48,16 @@ static void park(const char *id, const char *state)
 
 static void check_alive(void)
 {
-	receive("a", 6);
+	story_receive_all(world, "a", 6);
 	CHECK(await_applied("mailer", 6));
 	CHECK(await_applied("entitlements", 6));
-	CHECK(world_await_int(
-	    world, 2, WAIT_MS, "SELECT count(*) FROM intake.stream_group WHERE name = 'mailer'"));
+	CHECK(story_await_registered(world, "mailer", 2));
 	SAYS(0, "\nmailer             2          1       0  20", "", "list");
 	SAYS(1, "", "it is alive: stop ", "forget", "mailer", "--yes");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM effects.cursor"), 4);
 	/* Killed: nobody knows until its lease ends. */
 	proc_kill(mailer, SIGKILL);
-	CHECK_INT(proc_wait(mailer, WAIT_MS), 128 + SIGKILL);
+	CHECK_INT(proc_wait(mailer, STORY_WAIT_MS), 128 + SIGKILL);
 	world_sql(
 	    world, "UPDATE effects.instance SET expires_at = 'infinity' WHERE consumer = 'mailer'");
 	SAYS(1, "", "it is alive: stop ", "forget", "mailer", "--yes");
@@ -133,7 +116,7 @@ static void check_forgotten(void)
 	enum { TELLERS = sizeof(tellers) / sizeof(tellers[0]) };
 
 	/* Published, and of no interest to a consumer that is gone. */
-	receive("b", 6);
+	story_receive_all(world, "b", 6);
 	CHECK(await_applied("entitlements", 12));
 	for (size_t i = 0; i < TELLERS; i++)
 		CHECK(is_told(tellers[i], "mailer"));
@@ -143,7 +126,7 @@ static void check_forgotten(void)
 	for (size_t i = 0; i < TELLERS; i++)
 		CHECK(!is_told(tellers[i], "mailer"));
 	/* Each shard's newest entry stays. */
-	CHECK(world_await_int(world, 0, WAIT_MS,
+	CHECK(world_await_int(world, 0, STORY_WAIT_MS,
 	    "SELECT count(*) FROM intake.stream_group AS g JOIN intake.outbox AS o USING (shard)"
 	    " WHERE o.id > g.acknowledged_id"));
 	SAYS(1, "", "there is no such consumer", "forget", "mailer", "--yes");
@@ -152,8 +135,8 @@ static void check_forgotten(void)
 static void check_begins_anew(void)
 {
 	proc_restart(mailer);
-	receive("c", 6);
-	CHECK(world_await_int(world, 6, WAIT_MS,
+	story_receive_all(world, "c", 6);
+	CHECK(world_await_int(world, 6, STORY_WAIT_MS,
 	    "SELECT count(*) FROM effects.inbox WHERE consumer = 'mailer'"
 	    " AND message_id LIKE 'c%%'"));
 	SAYS(2, "", "say list, or forget", "forget");
@@ -180,15 +163,14 @@ static bool is_absent(void *ctx)
 static void check_stopped_meanwhile(void)
 {
 	proc_kill(mailer, SIGSTOP);
-	CHECK(await(is_absent, NULL, WAIT_MS));
+	CHECK(await(is_absent, NULL, STORY_WAIT_MS));
 	SAYS(0, "destroyed in umavez:purchases:{0}, at ", "", "forget", "mailer", "--yes");
 	CHECK_INT(count_rows("mailer"), 0);
 	proc_kill(mailer, SIGCONT);
 	/* From then on nothing that it has not read is trimmed. */
-	CHECK(world_await_int(
-	    world, 2, WAIT_MS, "SELECT count(*) FROM intake.stream_group WHERE name = 'mailer'"));
-	receive("d", 6);
-	CHECK(world_await_int(world, 6, WAIT_MS,
+	CHECK(story_await_registered(world, "mailer", 2));
+	story_receive_all(world, "d", 6);
+	CHECK(world_await_int(world, 6, STORY_WAIT_MS,
 	    "SELECT count(*) FROM effects.inbox WHERE consumer = 'mailer'"
 	    " AND message_id LIKE 'd%%'"));
 }
@@ -205,12 +187,10 @@ static const struct check checks[] = {
 
 int main(int argc, char **argv)
 {
-	static const char *const args[] = {
-	    "--trim-interval", "100ms", "--poll-interval", "50ms", NULL};
 	int status;
 
 	world = world_open(2);
-	world_relay(world, args, NULL);
+	story_relay(world);
 	world_consumer(world, NULL, NULL);
 	mailer = world_consumer(world, mailer_args, NULL);
 	status = check_main("cli consumer", checks, argc, argv);

@@ -65,7 +65,6 @@ static void check_groups(void)
 /* Relays and consumers that are away are told at once, and by their right names. */
 static void check_work(void)
 {
-	static const char *const human[] = {"doctor", NULL};
 	int shard;
 
 	diagnosis_check_finds(
@@ -88,8 +87,8 @@ static void check_work(void)
 	    shard, shard);
 	diagnosis_check_finds(
 	    world, NULL, "after 0-0, and nobody reads: nothing from there", "warn groups");
-	story_check_says(world, human, 1, "consumer forget shop, if it will never come back", "");
-	story_check_says(world, human, 1, "group drop mailer --destroy, if nobody ever will", "");
+	STORY_SAYS(world, 1, "consumer forget shop, if it will never come back", "", "doctor");
+	STORY_SAYS(world, 1, "group drop mailer --destroy, if nobody ever will", "", "doctor");
 	story_consumer_lease(world, "shop", shard, "consumer-1");
 	diagnosis_check_finds(world, NULL, "none of 2 registered groups lags", "ok groups");
 	diagnosis_check_finds(world, NULL, "consumer shop: nobody holds shard ", "warn consumers");

@@ -4,19 +4,17 @@
  */
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/invariants.h"
 #include "tests/support/world.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define WAIT_MS 20000
 #define STREAM "umavez:purchases:{0}"
 
 static struct world *world;
 static struct proc *relay;
+
+#define SAYS(status, out, err, ...) STORY_SAYS(world, status, out, err, __VA_ARGS__)
 
 static int64_t redis(const char *fmt, ...)
 {
@@ -35,32 +33,10 @@ static int64_t redis(const char *fmt, ...)
 	return n;
 }
 
-static void check_says(
-    const char *const *args, int status, const char *out_has, const char *err_has)
-{
-	story_check_says(world, args, status, out_has, err_has);
-}
-
-static void receive(const char *prefix, int n)
-{
-	for (int i = 0; i < n; i++) {
-		char *id = text_format("%s%d", prefix, i);
-
-		story_receive(world, "stripe", id, "sub_1");
-		free(id);
-	}
-}
-
 static bool is_published(void *ctx)
 {
 	witness_streams(ctx);
 	return world_int(ctx, "SELECT count(*) FROM witness.stream_missing") == 0;
-}
-
-static bool await_registered(const char *name, int64_t n)
-{
-	return world_await_int(
-	    world, n, WAIT_MS, "SELECT count(*) FROM intake.stream_group WHERE name = '%s'", name);
 }
 
 static void check_list(void)
@@ -68,10 +44,10 @@ static void check_list(void)
 	const char *const args[] = {"group", "list", "--json", NULL};
 	json_t *json;
 
-	receive("a", 3);
-	CHECK(await(is_published, world, WAIT_MS));
+	story_receive_all(world, "a", 3);
+	CHECK(await(is_published, world, STORY_WAIT_MS));
 	redis("XGROUP CREATE " STREAM " mailer 0");
-	CHECK(await_registered("mailer", 1));
+	CHECK(story_await_registered(world, "mailer", 1));
 	json = story_umavez(world, args);
 	CHECK_STR(story_get(json, "groups/0/name"), "mailer");
 	CHECK_STR(story_get(json, "groups/0/registered"), "true");
@@ -81,70 +57,62 @@ static void check_list(void)
 	CHECK_STR(story_get(json, "groups/1"), "(missing)");
 	json_decref(json);
 	redis("XREADGROUP GROUP mailer me COUNT 2 STREAMS " STREAM " >");
-	check_says((const char *const[]){"group", "list", NULL}, 0, ", 2 pending\n", "");
+	SAYS(0, ", 2 pending\n", "", "group", "list");
 	redis("XGROUP DESTROY " STREAM " mailer");
-	check_says(
-	    (const char *const[]){"group", "list", NULL}, 0, "missing: nothing is trimmed\n", "");
+	SAYS(0, "missing: nothing is trimmed\n", "", "group", "list");
 }
 
 static void check_drop(void)
 {
-	check_says((const char *const[]){"group", "drop", "nobody", NULL}, 1, "",
-	    "no such group is registered");
+	SAYS(1, "", "no such group is registered", "group", "drop", "nobody");
 	/* Missing in the stream: it blocks trimming until it is dropped. */
-	check_says((const char *const[]){"group", "drop", "mailer", NULL}, 2,
-	    "would be forgotten in shard 0: what stands after ", "nothing was done: give --yes");
-	check_says((const char *const[]){"group", "drop", "mailer", "--json", NULL}, 2,
-	    "{\"group\":\"mailer\",\"done\":false,\"destroy\":false,\"groups\":[{\"shard\":0,",
-	    "nothing was done: give --yes");
+	SAYS(2, "would be forgotten in shard 0: what stands after ", "nothing was done: give --yes",
+	    "group", "drop", "mailer");
+	SAYS(2, "{\"group\":\"mailer\",\"done\":false,\"destroy\":false,\"groups\":[{\"shard\":0,",
+	    "nothing was done: give --yes", "group", "drop", "mailer", "--json");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 1);
-	check_says((const char *const[]){"group", "drop", "mailer", "--yes", NULL}, 0,
-	    "forgotten in shard 0: what stands after ", "");
+	SAYS(0, "forgotten in shard 0: what stands after ", "", "group", "drop", "mailer", "--yes");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 0);
 	redis("XGROUP CREATE " STREAM " mailer 0");
-	CHECK(await_registered("mailer", 1));
-	check_says((const char *const[]){"group", "drop", "mailer", "--shard", "1", NULL}, 1, "",
-	    "no such group");
-	check_says((const char *const[]){"group", "drop", "mailer", "--yes", NULL}, 1, "",
-	    "it is still in 1 stream, where relays would register it again: stop what reads there");
+	CHECK(story_await_registered(world, "mailer", 1));
+	SAYS(1, "", "no such group", "group", "drop", "mailer", "--shard", "1");
+	SAYS(1, "",
+	    "it is still in 1 stream, where relays would register it again: stop what reads there",
+	    "group", "drop", "mailer", "--yes");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 1);
 	story_cursor(world, "mailer", 0);
-	check_says((const char *const[]){"group", "drop", "mailer", "--yes", NULL}, 1, "",
-	    "it is a consumer's, which umavez consumer forget ends");
-	check_says((const char *const[]){"group", "drop", "mailer", "--destroy", NULL}, 2, "",
-	    "mailer is a consumer, with cursors and an inbox: umavez consumer forget ends it");
+	SAYS(1, "", "it is a consumer's, which umavez consumer forget ends", "group", "drop",
+	    "mailer", "--yes");
+	SAYS(2, "",
+	    "mailer is a consumer, with cursors and an inbox: umavez consumer forget ends it",
+	    "group", "drop", "mailer", "--destroy");
 	world_sql(world, "DELETE FROM effects.cursor");
-	check_says((const char *const[]){"group", "drop", "mailer", "--destroy", NULL}, 2,
-	    "would be destroyed in " STREAM ", at 0-0 with 0 pending\nwould be forgotten",
-	    "nothing was done: give --yes");
+	SAYS(2, "would be destroyed in " STREAM ", at 0-0 with 0 pending\nwould be forgotten",
+	    "nothing was done: give --yes", "group", "drop", "mailer", "--destroy");
 	CHECK_INT(redis("XINFO GROUPS " STREAM), 1);
-	check_says((const char *const[]){"group", "drop", "mailer", "--destroy", "--yes", NULL}, 0,
-	    "destroyed in " STREAM, "");
+	SAYS(0, "destroyed in " STREAM, "", "group", "drop", "mailer", "--destroy", "--yes");
 	CHECK_INT(redis("XINFO GROUPS " STREAM), 0);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 0);
-	check_says((const char *const[]){"group", "drop", NULL}, 2, "", "say list, or drop");
-	check_says((const char *const[]){"group", NULL}, 2, "", "say list, or drop");
-	check_says((const char *const[]){"group", "drop", "x", "--destroy", "--redis-url",
-		       "unix:///nowhere/redis.sock", NULL},
-	    1, "", "Redis: connect");
+	SAYS(2, "", "say list, or drop", "group", "drop");
+	SAYS(2, "", "say list, or drop", "group");
+	SAYS(1, "", "Redis: connect", "group", "drop", "x", "--destroy", "--redis-url",
+	    "unix:///nowhere/redis.sock");
 }
 
 static void check_reset(void)
 {
-	check_says((const char *const[]){"stream", "reset", "0", NULL}, 2,
-	    STREAM " is a stream of 3 entries, ", "nothing was done: give --yes");
-	check_says((const char *const[]){"stream", "reset", "0", "--json", NULL}, 2,
-	    "{\"shard\":0,\"key\":\"" STREAM "\",\"type\":\"stream\",\"aside\":\"umavez:aside:",
-	    "nothing was done: give --yes");
+	SAYS(2, STREAM " is a stream of 3 entries, ", "nothing was done: give --yes", "stream",
+	    "reset", "0");
+	SAYS(2, "{\"shard\":0,\"key\":\"" STREAM "\",\"type\":\"stream\",\"aside\":\"umavez:aside:",
+	    "nothing was done: give --yes", "stream", "reset", "0", "--json");
 	redis("SET " STREAM " x");
-	receive("b", 3);
-	CHECK(proc_await_log(relay, "`umavez stream reset`", WAIT_MS));
-	check_says((const char *const[]){"stream", "reset", "0", NULL}, 2,
-	    STREAM " is a string\nrenamed to umavez:aside:{0}:", "give --yes");
+	story_receive_all(world, "b", 3);
+	CHECK(proc_await_log(relay, "`umavez stream reset`", STORY_WAIT_MS));
+	SAYS(2, STREAM " is a string\nrenamed to umavez:aside:{0}:", "give --yes", "stream",
+	    "reset", "0");
 	CHECK_INT(redis("STRLEN " STREAM), 1);
-	check_says((const char *const[]){"stream", "reset", "0", "--yes", NULL}, 0,
-	    "stream lacks\ndone\n", "");
-	CHECK(await(is_published, world, WAIT_MS));
+	SAYS(0, "stream lacks\ndone\n", "", "stream", "reset", "0", "--yes");
+	CHECK(await(is_published, world, STORY_WAIT_MS));
 	CHECK_INT(redis("KEYS umavez:aside:{0}:*"), 1);
 	CHECK_INT(invariants_broken(world, INVARIANTS_STREAM), 0);
 }
@@ -153,23 +121,21 @@ static void check_reset_far_future(void)
 {
 	redis("XGROUP CREATE " STREAM " mailer 0");
 	redis("XADD " STREAM " 9999999999999-1 not ours");
-	receive("c", 3);
-	CHECK(proc_await_log(relay, "more than a day in the future", WAIT_MS));
-	check_says((const char *const[]){"stream", "reset", "0", "--yes", NULL}, 0,
-	    "  group mailer at 0-0 goes with it\n", "");
-	CHECK(await(is_published, world, WAIT_MS));
+	story_receive_all(world, "c", 3);
+	CHECK(proc_await_log(relay, "more than a day in the future", STORY_WAIT_MS));
+	SAYS(0, "  group mailer at 0-0 goes with it\n", "", "stream", "reset", "0", "--yes");
+	CHECK(await(is_published, world, STORY_WAIT_MS));
 	CHECK_INT(redis("XLEN " STREAM), world_int(world, "SELECT count(*) FROM intake.outbox"));
 	CHECK_INT(invariants_broken(world, INVARIANTS_STREAM), 0);
 }
 
 static void check_reset_refused(void)
 {
-	check_says(
-	    (const char *const[]){"stream", "reset", "7", NULL}, 2, "", "there is no shard 7");
-	check_says((const char *const[]){"stream", "reset", "x", NULL}, 2, "", "say reset");
-	check_says((const char *const[]){"stream", "reset", NULL}, 2, "", "say reset");
+	SAYS(2, "", "there is no shard 7", "stream", "reset", "7");
+	SAYS(2, "", "say reset", "stream", "reset", "x");
+	SAYS(2, "", "say reset", "stream", "reset");
 	redis("DEL umavez:purchases:{1}");
-	check_says((const char *const[]){"stream", "reset", "1", NULL}, 1, "", "does not exist");
+	SAYS(1, "", "does not exist", "stream", "reset", "1");
 }
 
 static const struct check checks[] = {
@@ -183,16 +149,12 @@ static const struct check checks[] = {
 
 int main(int argc, char **argv)
 {
-	static const char *const args[] = {
-	    "--trim-interval", "100ms", "--poll-interval", "50ms", NULL};
 	int status;
 
 	world = world_open(2);
 	witness_install(world);
-	world_sql(world,
-	    "CREATE OR REPLACE FUNCTION intake.shard_of_subject(subject text, shards integer)"
-	    " RETURNS smallint LANGUAGE sql IMMUTABLE AS 'SELECT 0::smallint'");
-	relay = world_relay(world, args, NULL);
+	story_one_shard(world);
+	relay = story_relay(world);
 	status = check_main("cli group", checks, argc, argv);
 	world_close(world);
 	return status;

@@ -19,6 +19,10 @@
 static struct world *world;
 static struct proc *producer, *relay, *consumer;
 
+#define SAYS(status, out, err, ...)                                                                \
+	STORY_SAYS(world, status, out, err, "rebase", "--database-url", world_admin_url(world),    \
+	    __VA_ARGS__)
+
 static void shell(const char *script)
 {
 	const char *const args[] = {"-ec", script, "sh", world_dir(world), NULL};
@@ -74,24 +78,13 @@ static void stop(struct proc *p)
 	CHECK_INT(proc_wait(p, WAIT_MS), 0);
 }
 
-static void check_says(
-    const char *const *more, int status, const char *out_has, const char *err_has)
-{
-	const char *args[8] = {"rebase", "--database-url", world_admin_url(world)};
-	int n = 3;
-
-	for (; *more; more++)
-		args[n++] = *more;
-	story_check_says(world, args, status, out_has, err_has);
-}
-
 static void check_before(void)
 {
 	world_sql(world, "DO $$ BEGIN FOR i IN 1..5000 LOOP PERFORM pg_current_xact_id(); COMMIT;"
 			 " END LOOP; END $$");
 	post_all("a", 10);
 	CHECK(world_await_int(world, 10, WAIT_MS, "SELECT count(*) FROM effects.inbox"));
-	check_says((const char *const[]){"--yes", NULL}, 0, "nothing to do", "");
+	SAYS(0, "nothing to do", "", "--yes");
 	stop(relay);
 	post_all("b", 5); /* no tick has seen them */
 	stop(producer);
@@ -117,24 +110,20 @@ static void check_refused(void)
 	    " 'umavez-producer%%'"));
 	CHECK_INT(post("c0"), 503);
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.notification"), 15);
-	check_says(
-	    (const char *const[]){"--yes", NULL}, 1, "", "stop these first: umavez-producer");
+	SAYS(1, "", "stop these first: umavez-producer", "--yes");
 	stop(producer);
-	check_says((const char *const[]){NULL}, 2, "would be adopted with an xid_offset of ",
-	    "nothing was done");
-	check_says((const char *const[]){"--json", NULL}, 2,
-	    "\"needed\":true,\"done\":false,\"highest_xid_stored\":\"", "nothing was done");
+	SAYS(2, "would be adopted with an xid_offset of ", "nothing was done", NULL);
+	SAYS(2, "\"needed\":true,\"done\":false,\"highest_xid_stored\":\"", "nothing was done",
+	    "--json");
 	CHECK_INT(world_int(world, "SELECT xid_offset FROM intake.setting"), 0);
 }
 
 static void check_adopted(void)
 {
-	check_says(
-	    (const char *const[]){"--yes", NULL}, 0, "is adopted with an xid_offset of ", "");
+	SAYS(0, "is adopted with an xid_offset of ", "", "--yes");
 	CHECK(world_int(world, "SELECT xid_offset FROM intake.setting") > 0);
-	check_says((const char *const[]){"--yes", NULL}, 0, "nothing to do", "");
-	check_says(
-	    (const char *const[]){"--json", NULL}, 0, "\"needed\":false,\"done\":false}", "");
+	SAYS(0, "nothing to do", "", "--yes");
+	SAYS(0, "\"needed\":false,\"done\":false}", "", "--json");
 	proc_restart(producer);
 	CHECK(proc_await_ready(producer, WAIT_MS));
 	proc_restart(relay);

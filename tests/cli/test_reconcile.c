@@ -2,7 +2,6 @@
  * umavez reconcile: what becomes of each outbox row, and that nothing lost goes unseen.
  */
 #include "tests/cli/story.h"
-#include "tests/schema/notes.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/world.h"
@@ -300,20 +299,12 @@ static const struct check checks[] = {
     {NULL, NULL},
 };
 
-/* Every purchase of these stories lands in shard 0. */
-static void prepare(void)
-{
-	world_sql(world,
-	    "CREATE OR REPLACE FUNCTION intake.shard_of_subject(subject text, shards integer)"
-	    " RETURNS smallint LANGUAGE sql IMMUTABLE AS 'SELECT 0::smallint'");
-}
-
 int main(int argc, char **argv)
 {
 	int status;
 
 	world = world_open(2);
-	prepare();
+	story_one_shard(world);
 	status = check_main("cli reconcile", checks, argc, argv);
 	world_close(world);
 	return status;

@@ -14,6 +14,10 @@
 
 static struct world *world;
 
+#define SAYS(status, out, err, ...)                                                                \
+	STORY_SAYS(world, status, out, err, "reprocess", "--database-url", world_admin_url(world), \
+	    __VA_ARGS__)
+
 /* As a producer with an older parser would have left it. */
 static void quarantine(const char *store, const char *id, const char *body)
 {
@@ -31,24 +35,13 @@ static void quarantine(const char *store, const char *id, const char *body)
 	PQfinish(conn);
 }
 
-static void check_says(
-    const char *const *more, int status, const char *out_has, const char *err_has)
-{
-	const char *args[16] = {"reprocess", "--database-url", world_admin_url(world)};
-	int n = 3;
-
-	for (; *more; more++)
-		args[n++] = *more;
-	story_check_says(world, args, status, out_has, err_has);
-}
-
 /* One of them, and that everything of it is of one transaction. */
 static void check_understood(
     const char *store, const char *id, const char *now_id, const char *kind)
 {
 	char *says = text_format("%s/%s: %s\n1 understood, 0 not\n", store, id, kind);
 
-	check_says((const char *const[]){"--notification", id, NULL}, 0, says, "");
+	SAYS(0, says, "", "--notification", id);
 	CHECK_INT(
 	    world_int(world,
 		"SELECT count(*) FROM intake.notification AS n JOIN intake.outbox AS o"
@@ -74,12 +67,11 @@ static void check_stripe(void)
 	char *body = subscription("evt_1"), *other = subscription("evt_2");
 
 	quarantine("stripe", "evt_1", body);
-	check_says((const char *const[]){"--all", "--dry-run", NULL}, 0,
-	    "1 would be understood, 0 not\n", "");
-	check_says((const char *const[]){"--all", "--dry-run", "--json", NULL}, 0,
+	SAYS(0, "1 would be understood, 0 not\n", "", "--all", "--dry-run");
+	SAYS(0,
 	    "{\"store\":\"stripe\",\"notification_id\":\"evt_1\",\"outcome\":"
 	    "\"would_be_understood\",\"kind\":\"changed\"}\n",
-	    "");
+	    "", "--all", "--dry-run", "--json");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.outbox"), 0);
 	check_understood("stripe", "evt_1", "evt_1", "changed");
 	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.purchase AS p JOIN "
@@ -91,10 +83,9 @@ static void check_stripe(void)
 	check_understood("stripe", "sha256:ab", "evt_2", "changed");
 	/* It came again before that. */
 	quarantine("stripe", "sha256:cd", other);
-	check_says((const char *const[]){"--notification", "sha256:cd", NULL}, 0,
-	    "stripe/sha256:cd: stays: it was received again as evt_2\n0 understood, 1 not\n", "");
-	check_says(
-	    (const char *const[]){"--notification", "evt_1", NULL}, 1, "", "no notification");
+	SAYS(0, "stripe/sha256:cd: stays: it was received again as evt_2\n0 understood, 1 not\n",
+	    "", "--notification", "sha256:cd");
+	SAYS(1, "", "no notification", "--notification", "evt_1");
 	world_sql(world, "DELETE FROM intake.notification WHERE kind = 'unrecognized'");
 	free(body);
 	free(other);
@@ -117,8 +108,7 @@ static void check_app_store(void)
 	quarantine("app_store_sandbox", "u-1", body);
 	check_understood("app_store_sandbox", "u-1", "u-1", "renewed");
 	quarantine("app_store_sandbox", "sha256:ee", "{\"signedPayload\":\"a.b\"}");
-	check_says((const char *const[]){"--notification", "sha256:ee", NULL}, 1,
-	    "app_store_sandbox/sha256:ee: not understood: ", "");
+	SAYS(1, "app_store_sandbox/sha256:ee: not understood: ", "", "--notification", "sha256:ee");
 	world_sql(world, "DELETE FROM intake.notification WHERE kind = 'unrecognized'");
 	free(body);
 }
@@ -140,12 +130,9 @@ static void check_google(void)
 	world_sql(world,
 	    "UPDATE intake.notification SET remark = 'its package is none of --google-package'"
 	    " WHERE kind = 'unrecognized'");
-	check_says((const char *const[]){"--all", NULL}, 1,
-	    "none of --google-package\n0 understood, 1 not", "");
-	check_says((const char *const[]){"--all", "--google-package", "com.other", NULL}, 1,
-	    "0 understood, 1 not", "");
-	check_says((const char *const[]){"--all", "--google-package", SIGNER_PACKAGE, NULL}, 0,
-	    "1 understood, 0 not", "");
+	SAYS(1, "none of --google-package\n0 understood, 1 not", "", "--all");
+	SAYS(1, "0 understood, 1 not", "", "--all", "--google-package", "com.other");
+	SAYS(0, "1 understood, 0 not", "", "--all", "--google-package", SIGNER_PACKAGE);
 	free(wrapped);
 }
 
@@ -160,18 +147,17 @@ static void check_not_understood(void)
 	}
 	world_sql(
 	    world, "UPDATE intake.notification SET body = NULL WHERE notification_id = 'odd-07'");
-	check_says((const char *const[]){"--all", NULL}, 1,
-	    "stripe/odd-07: not understood: its body is no longer kept\n", "");
-	check_says((const char *const[]){"--all", NULL}, 1, "\n0 understood, 45 not\n", "");
-	check_says((const char *const[]){"--all", "--store", "stripe", NULL}, 1,
-	    "\n0 understood, 22 not\n", "umavez reprocess: 22 notifications stay quarantined");
+	SAYS(1, "stripe/odd-07: not understood: its body is no longer kept\n", "", "--all");
+	SAYS(1, "\n0 understood, 45 not\n", "", "--all");
+	SAYS(1, "\n0 understood, 22 not\n", "umavez reprocess: 22 notifications stay quarantined",
+	    "--all", "--store", "stripe");
 	CHECK_INT(world_int(world,
 		      "SELECT count(*) FROM intake.notification WHERE kind = 'unrecognized'"),
 	    45);
 	/* As the operator, who may not read what stores sent. */
-	story_check_says(world, (const char *const[]){"reprocess", "--all", NULL}, 2, "",
-	    "notification: run it as the owner of the schema intake");
-	check_says((const char *const[]){NULL}, 2, "", "give --notification ID, or --all");
+	STORY_SAYS(world, 2, "", "notification: run it as the owner of the schema intake",
+	    "reprocess", "--all");
+	SAYS(2, "", "give --notification ID, or --all", NULL);
 }
 
 static const struct check checks[] = {

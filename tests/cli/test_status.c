@@ -4,7 +4,6 @@
 #include "tests/cli/story.h"
 #include "tests/schema/notes.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <inttypes.h>
@@ -276,20 +275,12 @@ static const struct check checks[] = {
     {NULL, NULL},
 };
 
-/* Every purchase of these stories lands in shard 0. */
-static void keep_to_one_shard(void)
-{
-	world_sql(world,
-	    "CREATE OR REPLACE FUNCTION intake.shard_of_subject(subject text, shards integer)"
-	    " RETURNS smallint LANGUAGE sql IMMUTABLE AS 'SELECT 0::smallint'");
-}
-
 int main(int argc, char **argv)
 {
 	int status;
 
 	world = world_open(2);
-	keep_to_one_shard();
+	story_one_shard(world);
 	status = check_main("cli status", checks, argc, argv);
 	world_close(world);
 	return status;

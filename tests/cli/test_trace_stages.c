@@ -115,8 +115,8 @@ static void check_emitted(void)
 	/* Once more under the same id: one message still. */
 	world_sql(world, "SELECT intake.emit('billing', 'm1', 'invoice.paid', 'customer/1', '{}')");
 	traced_check_stuck(world, "m1", "applied", "null");
-	story_check_says(world, (const char *const[]){"trace", "m1", NULL}, 0,
-	    "billing/m1  invoice.paid (emitted by an application)\n", "");
+	STORY_SAYS(
+	    world, 0, "billing/m1  invoice.paid (emitted by an application)\n", "", "trace", "m1");
 }
 
 /* Its inbox row keeps the reason, whatever another consumer has made of it. */
@@ -138,7 +138,7 @@ static void check_discarded(void)
 	CHECK_STR(story_get(json, "steps/5/step"), "discarded");
 	CHECK_STR(story_get(json, "steps/5/reason"), "a test");
 	json_decref(json);
-	story_check_says(world, (const char *const[]){"trace", "n1", NULL}, 0, ": a test  by ", "");
+	STORY_SAYS(world, 0, ": a test  by ", "", "trace", "n1");
 }
 
 /* After a repair it stands twice, and each time is told. */
@@ -163,7 +163,6 @@ static void check_published_again(void)
 /* The rule is reconcile's: past the cursor, and neither applied nor parked. */
 static void check_lost(void)
 {
-	const char *const human[] = {"trace", "n1", NULL};
 	json_t *json;
 
 	story_clean(world);
@@ -180,8 +179,8 @@ static void check_lost(void)
 	CHECK_STR(story_get(json, "consumers/entitlements"), "applied");
 	CHECK_STR(story_get(json, "consumers/shop"), "lost");
 	json_decref(json);
-	story_check_says(world, human, 0, "\nlost: the cursor of shop is at ", "");
-	story_check_says(world, human, 0, " shop\n", "");
+	STORY_SAYS(world, 0, "\nlost: the cursor of shop is at ", "", "trace", "n1");
+	STORY_SAYS(world, 0, " shop\n", "", "trace", "n1");
 	/* It comes again by another row, and is applied from that. */
 	CHECK_INT(world_int(world, "SELECT intake.republish(ARRAY[%" PRId64 "])", row), 1);
 	row = world_int(world, "SELECT max(id) FROM intake.outbox");
@@ -192,8 +191,7 @@ static void check_lost(void)
 	traced_check_steps(world, "n1",
 	    "received committed ticked published republished delivered applied delivered applied");
 	char *position = text_format("%" PRId64 "-%" PRId64, tick, row);
-	story_check_says(world, (const char *const[]){"trace", position, NULL}, 0,
-	    " (republished, first as ", "");
+	STORY_SAYS(world, 0, " (republished, first as ", "", "trace", position);
 	free(position);
 }
 
@@ -211,8 +209,7 @@ static void check_trimmed(void)
 	world_redis_run(world, "XTRIM umavez:purchases:{0} MAXLEN 1");
 	traced_check_steps(world, "n1", "received committed ticked published");
 	traced_check_outcome(world, "n1", "missed");
-	story_check_says(world, (const char *const[]){"trace", "n1", NULL}, 0,
-	    "trimmed from the stream since\n", "");
+	STORY_SAYS(world, 0, "trimmed from the stream since\n", "", "trace", "n1");
 	story_apply(world, "entitlements", 0, tick, row);
 	traced_check_stuck(world, "n1", "applied", "null");
 }
