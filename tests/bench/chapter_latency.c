@@ -5,10 +5,10 @@
  */
 #include "bench_text.h"
 #include "tests/bench/contestant.h"
-#include "tests/bench/copy.h"
 #include "tests/bench/generator.h"
 #include "tests/bench/observer.h"
 #include "tests/bench/resources.h"
+#include "tests/support/copy.h"
 #include "tests/support/files.h"
 #include "tests/support/invariants.h"
 
@@ -179,9 +179,12 @@ static void keep_due(const struct heat *h, const struct generator_result *result
 	const struct requests *r = s->requests;
 	struct copy *copy = copy_new(ground_of(h)->w, "bench.sent");
 
-	for (int i = 0; i < (int)h->n; i++)
-		copy_row(copy, "%s\t%s\t%lld\n", r->all[WARM_UP + i].store,
-		    r->all[WARM_UP + i].notification_id, (long long)result->due_us[i]);
+	for (int i = 0; i < (int)h->n; i++) {
+		copy_text(copy, r->all[WARM_UP + i].store);
+		copy_text(copy, r->all[WARM_UP + i].notification_id);
+		copy_int(copy, result->due_us[i]);
+		copy_row(copy);
+	}
 	copy_end(copy);
 	requests_witness(ground_of(h)->w, r, WARM_UP, (int)h->n);
 }

@@ -1,8 +1,8 @@
 #include "tests/bench/observer.h"
 
 #include "common/stream_id.h"
-#include "tests/bench/copy.h"
 #include "tests/bench/wall.h"
+#include "tests/support/copy.h"
 #include "tests/support/files.h"
 
 #include <pthread.h>
@@ -126,9 +126,11 @@ void observer_stop(struct observer *o)
 	pthread_join(o->thread, NULL);
 	redisFree(o->redis);
 	copy = copy_new(o->w, "bench.arrived");
-	for (size_t i = 0; i < o->n; i++)
-		copy_row(
-		    copy, "%lld\t%lld\n", (long long)o->seen[i].id, (long long)o->seen[i].at_us);
+	for (size_t i = 0; i < o->n; i++) {
+		copy_int(copy, o->seen[i].id);
+		copy_int(copy, o->seen[i].at_us);
+		copy_row(copy);
+	}
 	copy_end(copy);
 	free(o->seen);
 	free(o);

@@ -1,6 +1,6 @@
 #include "tests/bench/requests.h"
 
-#include "tests/bench/copy.h"
+#include "tests/support/copy.h"
 #include "tests/support/files.h"
 #include "tests/support/load_private.h"
 
@@ -94,7 +94,13 @@ void requests_witness(struct world *w, const struct requests *r, int first, int 
 {
 	struct copy *copy = copy_new(w, "witness.answered");
 
-	for (int i = first; i < first + n; i++)
-		copy_row(copy, "%s\t%s\t1\t1\t0\n", r->all[i].store, r->all[i].notification_id);
+	for (int i = first; i < first + n; i++) {
+		copy_text(copy, r->all[i].store);
+		copy_text(copy, r->all[i].notification_id);
+		copy_int(copy, 1); /* sent, and accepted, and no duplicate */
+		copy_int(copy, 1);
+		copy_int(copy, 0);
+		copy_row(copy);
+	}
 	copy_end(copy);
 }

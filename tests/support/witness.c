@@ -1,12 +1,11 @@
 #include "tests/support/witness.h"
 
+#include "tests/support/copy.h"
 #include "tests/support/files.h"
 #include "world_text.h"
 
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PAGE "2000"
@@ -17,96 +16,23 @@ void witness_install(struct world *w)
 	world_sql(w, "%s", tests_support_sql_invariants_sql);
 }
 
-/* A COPY in the text format: columns are added one by one, rows ended. */
-struct copy {
-	PGconn *conn;
-	FILE *row;
-	char *text;
-	size_t len;
-	bool first;
-};
-
-static void copy_begin(struct copy *c, struct world *w, const char *table)
-{
-	char *sql = text_format("COPY %s FROM STDIN", table);
-
-	c->conn = world_pg(w);
-	PQclear(PQexec(c->conn, sql));
-	c->row = open_memstream(&c->text, &c->len);
-	c->first = true;
-	free(sql);
-}
-
-static void copy_column(struct copy *c, const char *s, size_t len)
-{
-	if (!c->first)
-		fputc('\t', c->row);
-	c->first = false;
-	if (s == NULL)
-		fputs("\\N", c->row);
-	for (size_t i = 0; s != NULL && i < len; i++) {
-		if (s[i] == '\\' || s[i] == '\t' || s[i] == '\n' || s[i] == '\r')
-			fputc('\\', c->row);
-		fputc(s[i], c->row);
-	}
-}
-
-static void copy_text(struct copy *c, const char *s)
-{
-	copy_column(c, s, s ? strlen(s) : 0);
-}
-
-static void copy_int(struct copy *c, int64_t value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%" PRId64, value);
-	copy_text(c, text);
-}
-
-static void copy_row(struct copy *c)
-{
-	fputc('\n', c->row);
-	fflush(c->row);
-	if (PQputCopyData(c->conn, c->text, (int)c->len) != 1)
-		die("COPY: %s", PQerrorMessage(c->conn));
-	rewind(c->row);
-	c->first = true;
-}
-
-static void copy_end(struct copy *c)
-{
-	PGresult *res;
-
-	if (PQputCopyEnd(c->conn, NULL) != 1)
-		die("COPY: %s", PQerrorMessage(c->conn));
-	res = PQgetResult(c->conn);
-	if (PQresultStatus(res) != PGRES_COMMAND_OK)
-		die("COPY: %s", PQerrorMessage(c->conn));
-	PQclear(res);
-	PQfinish(c->conn);
-	fclose(c->row);
-	free(c->text);
-}
-
 void witness_answers(struct world *w, const struct load *l)
 {
-	struct copy c;
+	struct copy *c = copy_new(w, "witness.answered");
 
-	copy_begin(&c, w, "witness.answered");
 	for (int i = 0; i < load_count(l); i++) {
 		const struct load_item *item = load_at(l, i);
 
 		if (item->accepted + item->duplicates == 0)
 			continue;
-		copy_text(&c, load_store_name(item->store));
-		copy_text(&c, item->notification_id);
-		copy_int(&c, item->sends);
-		copy_int(&c, item->accepted);
-		copy_int(&c, item->duplicates);
-		copy_row(&c);
+		copy_text(c, load_store_name(item->store));
+		copy_text(c, item->notification_id);
+		copy_int(c, item->sends);
+		copy_int(c, item->accepted);
+		copy_int(c, item->duplicates);
+		copy_row(c);
 	}
-	copy_end(&c);
+	copy_end(c);
 }
 
 /* The value of a field in the flat name, value, ... array of an entry. */
@@ -187,12 +113,12 @@ void witness_streams(struct world *w)
 {
 	unsigned shards = shard_count(w);
 	redisContext *redis = world_redis(w);
-	struct copy c;
+	struct copy *c;
 
 	world_sql(w, "TRUNCATE witness.entry");
-	copy_begin(&c, w, "witness.entry");
+	c = copy_new(w, "witness.entry");
 	for (unsigned shard = 0; shard < shards; shard++)
-		copy_stream(&c, redis, shard);
-	copy_end(&c);
+		copy_stream(c, redis, shard);
+	copy_end(c);
 	redisFree(redis);
 }
