@@ -43,6 +43,12 @@ struct command_body {
 	int (*run_words)(void *config, const struct option_words *words, struct err *err);
 };
 
+/* Row of the option table of a command that answers once; offset is that of its bool. */
+#define COMMAND_JSON_OPTION(offset)                                                                \
+	{                                                                                          \
+		"json", OPT_BOOL, offset, "off", "One object, for programs", 0, 0, 0, NULL, NULL   \
+	}
+
 /* Options, --help and --version, or the command; says what went wrong. Its exit status. */
 int command_run(const struct command_body *body, int argc, char **argv);
 

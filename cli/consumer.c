@@ -19,8 +19,7 @@ static const struct option options[] = {
     SOURCES_OPTIONS(offsetof(struct consumer_command, sources)),
     {"yes", OPT_BOOL, offsetof(struct consumer_command, yes), "off",
 	"forget: do it; else only say what would be done", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct consumer_command, json), "off", "One object, for programs",
-	0, 0, 0, NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct consumer_command, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -14,8 +14,7 @@ struct doctor_command {
 
 static const struct option options[] = {
     SOURCES_OPTIONS(offsetof(struct doctor_command, sources)),
-    {"json", OPT_BOOL, offsetof(struct doctor_command, json), "off", "One object, for programs", 0,
-	0, 0, NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct doctor_command, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -24,8 +24,7 @@ static const struct option options[] = {
 	"drop: also destroy the group in Redis", 0, 0, 0, NULL, NULL},
     {"yes", OPT_BOOL, offsetof(struct group_command, yes), "off",
 	"drop: do it; else only say what would be done", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct group_command, json), "off", "One object, for programs", 0,
-	0, 0, NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct group_command, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

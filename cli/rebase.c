@@ -22,8 +22,7 @@ static const struct option options[] = {
     SOURCES_INTAKE_OPTION(offsetof(struct rebase, database_url)),
     {"yes", OPT_BOOL, offsetof(struct rebase, yes), "off",
 	"Do it; else only say what would be done", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct rebase, json), "off", "One object, for programs", 0, 0, 0,
-	NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct rebase, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

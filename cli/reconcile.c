@@ -24,8 +24,7 @@ static const struct option options[] = {
 	"List so many lost messages at most", 0, 0, 10000, NULL, NULL},
     {"forget-gaps", OPT_BOOL, offsetof(struct reconcile_command, forget_gaps), "off",
 	"Do not tell these gaps again", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct reconcile_command, json), "off", "One object, for programs",
-	0, 0, 0, NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct reconcile_command, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -38,8 +38,7 @@ static const struct option options[] = {
 	NULL, NULL},
     {"dry-run", OPT_BOOL, offsetof(struct republish, dry_run), "off", "Only say how many", 0, 0, 0,
 	NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct republish, json), "off", "One object, for programs", 0, 0, 0,
-	NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct republish, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -12,8 +12,7 @@ struct status_command {
 
 static const struct option options[] = {
     SOURCES_OPTIONS(offsetof(struct status_command, sources)),
-    {"json", OPT_BOOL, offsetof(struct status_command, json), "off", "One object, for programs", 0,
-	0, 0, NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct status_command, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -28,8 +28,7 @@ static const struct option options[] = {
     SOURCES_REDIS_OPTIONS(offsetof(struct stream_command, sources), "Redis; required"),
     {"yes", OPT_BOOL, offsetof(struct stream_command, yes), "off",
 	"Do it; else only say what would be done", 0, 0, 0, NULL, NULL},
-    {"json", OPT_BOOL, offsetof(struct stream_command, json), "off", "One object, for programs", 0,
-	0, 0, NULL, NULL},
+    COMMAND_JSON_OPTION(offsetof(struct stream_command, json)),
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 
