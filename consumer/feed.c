@@ -216,6 +216,27 @@ static int look_for_replay(
 	return 0;
 }
 
+/* Of a cursor that has jumped: whether a row of its tick comes next.  Else, whether its entry is
+ * there, which is read from the ID before it. */
+static int look_at_cursor(
+    struct feed *f, struct stream_id cursor, bool *ret_stands, struct err *err)
+{
+	struct stream_id below = {cursor.ms, cursor.seq - 1};
+	enum replay_seen seen = REPLAY_NOTHING;
+	struct batch *batch = NULL;
+	int rc;
+
+	if (cursor.seq == 0) {
+		rc = look_for_replay(f, cursor.ms, &seen, err);
+		*ret_stands = seen == REPLAY_ROW;
+		return rc;
+	}
+	rc = feed_read(f, below, 1, 0, 1, &batch, err);
+	*ret_stands = rc == 0 && batch && stream_id_compare(batch->first, cursor) == 0;
+	batch_free(batch);
+	return rc;
+}
+
 int feed_look_at_stream(
     struct feed *f, struct standing *ret_standing, struct stream_size *ret_size, struct err *err)
 {
@@ -226,6 +247,9 @@ int feed_look_at_stream(
 	ret_standing->stream_first = ret_size->first;
 	ret_standing->stream_end = ret_size->end;
 	ret_standing->replay_seen = REPLAY_NOTHING;
+	if (ret_standing->replaying &&
+	    look_at_cursor(f, ret_standing->cursor, &ret_standing->replay_stands, err) < 0)
+		return -1;
 	if (!replay->answered || !replay->again)
 		return 0;
 	return look_for_replay(f, replay->tick, &ret_standing->replay_seen, err);

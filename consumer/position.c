@@ -69,9 +69,10 @@ struct position position_next(const struct standing *s)
 		return do_at(POSITION_MAKE_GROUP, STREAM_ID_ZERO);
 	if (is_empty(s) && before(STREAM_ID_ZERO, s->cursor))
 		return do_at(POSITION_IDLE, s->cursor);
+	if (s->replaying && !s->replay_stands)
+		return do_at(POSITION_RETURN, s->replay_from);
 	if (before(s->stream_end, s->cursor))
-		return s->replaying ? do_at(POSITION_RETURN, s->replay_from)
-				    : do_at(POSITION_RESTART, STREAM_ID_ZERO);
+		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
 	if (before(s->cursor, s->bookmark))
 		return do_at(POSITION_ASK, s->cursor);
 	if (s->replay.asked || s->replay.answered)

@@ -32,7 +32,10 @@
  * A stream that ends before the cursor is read from its beginning, since all that it holds was
  * applied.  Not so in a replay: between where it began and where it ends, what the stream held
  * before is applied as far as the replay had come, and the rest would be applied too early.  So the
- * cursor goes back to where it was before the replay.
+ * cursor goes back to where it was before the replay.  Nor does the stream's end tell enough in a
+ * replay: somebody else's entry may stand beyond the cursor, and what the relay publishes above it
+ * is again only what the stream lacked.  The entry at the cursor tells, which is kept when the
+ * stream is trimmed; a cursor that has just jumped, as before, by what comes next.
  *
  * A stream without entries proves nothing: it is about to be filled again, from where the relay
  * believes every consumer to be.  The cursor is kept until there is an entry to compare it with.
@@ -68,6 +71,7 @@ struct standing {
 	struct stream_id cursor;
 	bool replaying; /* the cursor may be in a replay that began when it was at replay_from */
 	struct stream_id replay_from;
+	bool replay_stands; /* with replaying: the stream has what it had at the cursor */
 	struct stream_id stream_first; /* its oldest entry; 0-0: none */
 	struct stream_id stream_end;   /* 0-0: empty or missing */
 };

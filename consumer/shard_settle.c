@@ -125,7 +125,7 @@ static int go_back(
 	if (!moved)
 		return 0;
 	metric_add(s->options->counters->replays, 1);
-	log_warn("the stream has lost a replay: asking the relay for it again",
+	log_warn("the stream does not hold the replay any more: asking the relay for it again",
 	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
 	    lf_str("stream_end", stream_id_format(now->stream_end, end)),
 	    lf_str("replay_from", stream_id_format(to, from)));

@@ -130,7 +130,9 @@ static void a_stream_that_lost_a_replay(void)
 	p = position_next(&s);
 	CHECK_INT(p.action, POSITION_RETURN);
 	CHECK_INT(stream_id_compare(p.at, s.replay_from), 0);
-	s.stream_end = s.cursor;
+	s.stream_end = id("9-9");
+	CHECK_INT(position_next(&s).action, POSITION_RETURN);
+	s.replay_stands = true;
 	CHECK_INT(position_next(&s).action, POSITION_READ);
 }
 

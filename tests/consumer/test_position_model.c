@@ -103,9 +103,7 @@ static void disturb(struct model *m)
 	if (r->n == r->first || m->total + m->rows >= MAX_ENTRIES)
 		return;
 	own = m->position[r->n - 1];
-	/* Nor at once with what Redis lost: no cursor is of a tick that was given up. */
-	if (own.seq == 0 || stream_id_compare(own, m->cursor.id) < 0 ||
-	    stream_id_compare(own, m->kept_cursor.id) < 0)
+	if (own.seq == 0)
 		return;
 	m->tick++;
 	m->total = r->n;
@@ -208,6 +206,21 @@ static bool is_replaying(const struct model *m)
 	return m->cursor.replay_at.ms != 0;
 }
 
+static bool replay_stands(const struct model *m)
+{
+	struct stream_id cursor = m->cursor.id;
+
+	for (int i = m->redis.first; i < m->redis.n; i++) {
+		struct stream_id at = m->position[i];
+
+		if (cursor.seq == 0 && stream_id_compare(at, cursor) > 0)
+			return at.seq > 0 && at.ms == cursor.ms;
+		if (stream_id_compare(at, cursor) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void jump(struct model *m, struct stream_id to)
 {
 	if (!is_replaying(m))
@@ -232,6 +245,7 @@ static struct standing look(const struct model *m)
 	    .cursor = m->cursor.id,
 	    .replaying = is_replaying(m),
 	    .replay_from = m->cursor.replay_from,
+	    .replay_stands = replay_stands(m),
 	    .stream_first = r->n > r->first ? m->position[r->first] : STREAM_ID_ZERO,
 	    .stream_end = r->n > r->first ? m->position[r->n - 1] : STREAM_ID_ZERO};
 }

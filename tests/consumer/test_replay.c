@@ -200,6 +200,45 @@ static void a_replay_that_redis_loses(void)
 	stage_close(s);
 }
 
+/* Half of a replay is applied. */
+static struct stage *half_way(struct proc **ret_consumer)
+{
+	struct stage *s = restored(ret_consumer);
+
+	trim_up_to_15(s);
+	proc_restart(*ret_consumer);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 13);
+	CHECK(stage_await_effects(s, 13));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	CHECK(stage_await_bookmark(s, "1767225600005-13"));
+	return s;
+}
+
+/* The stream has an end behind the cursor, and what the relay publishes there is only what it
+ * lacked: its repair has voided the replay. */
+static void a_replay_that_a_repair_voids(void)
+{
+	struct proc *p;
+	struct stage *s = half_way(&p);
+
+	proc_kill(p, SIGKILL);
+	proc_wait(p, STAGE_MS);
+	stage_redis(s, "DEL " STAGE_STREAM);
+	stage_add_many(s, TICK, 9, 20);
+	stage_redis(s, "XGROUP CREATE " STAGE_STREAM " " STAGE_CONSUMER " " CURSOR_10);
+	stage_redis(s, "XADD " STAGE_STREAM " %lld-0 some thing", (long long)TICK + 6);
+	stage_add(s, 0, TICK + 7, 21);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, CURSOR_10));
+	CHECK(stage_await_cursor(s, CURSOR_10));
+	answer(s, CURSOR_10, "none");
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	stage_close(s);
+}
+
 /* The cursor is kept until the stream has an entry again, which tells what is missing. */
 static void flushed_at_the_same_time(void)
 {
@@ -289,6 +328,7 @@ static const struct check checks[] = {
     {"a tick that is late", a_tick_that_is_late},
     {"a tick that is given up", a_tick_that_is_given_up},
     {"a replay that Redis loses", a_replay_that_redis_loses},
+    {"a replay that a repair voids", a_replay_that_a_repair_voids},
     {"flushed at the same time", flushed_at_the_same_time},
     {"restored while running", restored_while_running},
     {"restored under a batch", restored_under_a_batch},
