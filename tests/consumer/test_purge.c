@@ -161,6 +161,29 @@ static void parked_for_longer_than_the_inbox_remembers(void)
 	stage_close(s);
 }
 
+/* A person has both done again: the second waits while the first fails. */
+static void two_dead_letters_of_one_purchase(void)
+{
+	static const char *const all[] = {"dead-letter", "retry", "--all", NULL};
+	struct stage *s = with_old_rows();
+
+	stage_redis(s, "SET %s %lld-0", FLOOR_KEY, (long long)T + 1);
+	CHECK(await_inbox(s, 10));
+	stage_redis(s, "DEL %s", STAGE_STREAM);
+	stage_add(s, 0, T, 5);
+	stage_add(s, 0, T, 10);
+	CHECK(stage_await_parked(s, "failed m5 failed m10"));
+	world_sql(s->w, "DELETE FROM stage.log");
+	stage_poison(s, 5);
+	CHECK_INT(world_run(s->w, NULL, "umavez", all), 0);
+	CHECK(stage_await_parked(s, "failed m5 retry m10"));
+	stage_heal(s, 5);
+	CHECK_INT(world_run(s->w, NULL, "umavez", all), 0);
+	CHECK(stage_await_parked(s, ""));
+	stage_check_effects(s, 2);
+	stage_close(s);
+}
+
 /* IDs are numbers, not text: 9-9 comes before 10-0. */
 static void positions_are_numbers(void)
 {
@@ -202,6 +225,7 @@ static const struct check checks[] = {
     {"B53 what comes again after the purge", what_comes_again_after_the_purge},
     {"B53 republished after the purge", republished_after_the_purge},
     {"B53 parked for longer than the inbox remembers", parked_for_longer_than_the_inbox_remembers},
+    {"P11 two dead letters of one purchase", two_dead_letters_of_one_purchase},
     {"positions are numbers", positions_are_numbers},
     {"in pieces, over what must stay", in_pieces},
     {NULL, NULL},
