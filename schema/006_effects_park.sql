@@ -78,19 +78,22 @@ BEGIN
 	INSERT INTO effects.parked (consumer, source, message_id, subject, shard, stream_id,
 	    traceparent, published_at, delivered_at, event, state, starts, next_at, error, context,
 	    history)
-	VALUES (for_consumer, of_source, id, about, of_shard, entry_id, parent, published, read_at, body,
+	SELECT for_consumer, of_source, id, about, of_shard, entry_id, parent, published, read_at, body,
 	    -- Given up behind one that is parked (its owners died of something else): in its turn.
 	    CASE WHEN EXISTS (SELECT FROM effects.parked AS p
 	             WHERE p.consumer = for_consumer AND p.shard = of_shard AND p.subject = about
 	               AND hashtextextended(p.subject, 0) = hashtextextended(about, 0))
 	         THEN 'held' ELSE as_state END, begun, clock_timestamp() + wait_ms * interval '1 millisecond', why,
 	    said_besides,
-	    effects.note('[]', jsonb_build_object('at', clock_timestamp(), 'start', begun, 'error', why)))
+	    effects.note('[]', jsonb_build_object('at', clock_timestamp(), 'start', begun, 'error', why))
+	-- Its owners may have died of something else while it came again.
+	WHERE NOT EXISTS (SELECT FROM effects.inbox AS i
+	    WHERE i.consumer = for_consumer AND i.source = of_source AND i.message_id = id)
 	ON CONFLICT (consumer, source, message_id) DO NOTHING;
 	RETURN true;
 END
 $$;
-COMMENT ON FUNCTION effects.park IS 'Park a message that failed and move the cursor past it; false if the cursor had moved. Writes cursor, parked';
+COMMENT ON FUNCTION effects.park IS 'Park a message that failed, unless it was applied before, and move the cursor past it; false if the cursor had moved. Writes cursor, parked';
 
 CREATE FUNCTION effects.give_turn(for_consumer text, of_shard smallint, about text)
 RETURNS void LANGUAGE plpgsql VOLATILE SET plan_cache_mode = force_custom_plan AS $$

@@ -196,11 +196,38 @@ static void two_owners_and_a_flaky_handler(void)
 	stage_close(s);
 }
 
+/* It comes again, and its owners die of something else: it is not given up, it was done. */
+static void deaths_at_what_was_applied(void)
+{
+	static const char *const twice[] = {"--max-attempts", "2", NULL};
+	struct stage *s = stage_open(1);
+	struct proc *p = stage_consumer(s, twice, NULL);
+
+	stage_add_many(s, TICK, 1, 10);
+	CHECK(stage_await_effects(s, 10));
+	proc_kill(p, SIGKILL);
+	CHECK_INT(proc_wait(p, STAGE_MS), 128 + SIGKILL);
+	stage_redis(s, "DEL " STAGE_STREAM);
+	stage_add(s, 0, TICK, 5);
+	p = stage_consumer(s, twice, "consumer.after_start=crash");
+	CHECK_INT(proc_wait(p, STAGE_MS), 128 + SIGKILL);
+	proc_restart(p);
+	CHECK_INT(proc_wait(p, STAGE_MS), 128 + SIGKILL);
+	stage_consumer(s, twice, NULL);
+	CHECK(stage_await_cursor(s, "1767225600000-5"));
+	CHECK(stage_await_parked(s, ""));
+	stage_add_many(s, TICK, 11, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_by_subject(s, 20);
+	stage_close(s);
+}
+
 static const struct check checks[] = {
     {"a handler that kills its backend", a_handler_that_kills_its_backend},
     {"a message that kills the process", a_message_that_kills_the_process},
     {"killed at each step", killed_at_each_step},
     {"a zombie that releases", a_zombie},
+    {"P12 deaths at what was applied", deaths_at_what_was_applied},
     {"two owners and a flaky handler", two_owners_and_a_flaky_handler},
     {NULL, NULL},
 };
