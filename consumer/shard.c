@@ -40,6 +40,9 @@ static int work(struct shard *s, struct err *err)
 	if (connect_both(s, err) < 0)
 		goto done;
 	while (!lease_lost(s->lease)) {
+		/* What is parked needs no stream: it came before the cursor, wherever that is. */
+		if (shard_retry(s, err) < 0)
+			goto done;
 		if (!shard_settled(s)) {
 			if (shard_settle(s, &ready, err) < 0)
 				goto done;
@@ -47,7 +50,7 @@ static int work(struct shard *s, struct err *err)
 			if (!ready)
 				continue;
 		}
-		if (shard_retry(s, err) < 0 || shard_step(s, err) < 0)
+		if (shard_step(s, err) < 0)
 			goto done;
 	}
 	/* Without this the successor's bookmark would only be set by its own first batch. */

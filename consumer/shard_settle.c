@@ -80,12 +80,15 @@ static void adopt(struct shard *s, const struct standing *now, const struct stre
 static int idle(struct shard *s, struct err *err)
 {
 	const struct counters *c = s->options->counters;
+	int64_t block_ms = s->options->block_ms, due_ms = shard_retry_due_ms(s);
 	struct batch *batch = NULL;
 
 	metric_set(c->lag_entries[s->n], 0);
 	metric_set(c->lag_seconds[s->n], 0);
 	shard_get_on(s);
-	if (feed_read(s->feed, STREAM_ID_ZERO, 1, 0, s->options->block_ms, &batch, err) < 0)
+	if (due_ms < block_ms)
+		block_ms = due_ms > 0 ? due_ms : 1;
+	if (feed_read(s->feed, STREAM_ID_ZERO, 1, 0, block_ms, &batch, err) < 0)
 		return -1;
 	batch_free(batch);
 	return 0;

@@ -316,6 +316,26 @@ static void an_error_of_any_text(void)
 	stage_close(s);
 }
 
+/* Redis has nothing to read, and no relay fills it: what is parked lies in the database. */
+static void retried_while_the_stream_is_empty(void)
+{
+	struct stage *s = stage_open(1);
+
+	stage_poison(s, 5);
+	stage_add_many(s, TICK, 1, 10);
+	stage_consumer(s, quick, NULL);
+	CHECK(stage_await_effects(s, 8));
+	CHECK(stage_await_parked(s, "failed m5 held m10"));
+	stage_redis(s, "DEL " STAGE_STREAM);
+	CHECK(stage_await_bookmark(s, "0-0"));
+	stage_heal(s, 5);
+	stage_mark(s, 5, "retry");
+	CHECK(stage_await_parked(s, ""));
+	CHECK(stage_await_effects(s, 10));
+	stage_check_by_subject(s, 10);
+	stage_close(s);
+}
+
 static const struct check checks[] = {
     {"B35 a handler that raises for one purchase", a_handler_that_raises_for_one_purchase},
     {"what the database said besides", what_the_database_said_besides},
@@ -328,6 +348,7 @@ static const struct check checks[] = {
     {"a handler that changes the encoding", a_handler_that_changes_the_encoding},
     {"conflicts", conflicts},
     {"an error of any text", an_error_of_any_text},
+    {"retried while the stream is empty", retried_while_the_stream_is_empty},
     {NULL, NULL},
 };
 
