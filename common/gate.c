@@ -110,8 +110,7 @@ static void tell_full(struct gate *g, int64_t now_us)
 	g->options.full(g->options.ctx, g->count);
 }
 
-/* This process stood still, and what came meanwhile is yet to be read: that is no client's fault.
- */
+/* If this process stood still, what came meanwhile is yet to be read: no client's fault. */
 static void make_up(struct gate *g, int64_t now_us)
 {
 	int64_t late_us = now_us - g->sweep_due_us;
@@ -120,8 +119,7 @@ static void make_up(struct gate *g, int64_t now_us)
 	g->sweep_due_us = now_us + SWEEP_MS * 1000;
 	if (late_us < LATE_US)
 		return;
-	LIST_FOREACH(c, &g->connections, link)
-	{
+	LIST_FOREACH (c, &g->connections, link) {
 		c->since_us += late_us;
 		c->deadline_us += late_us;
 	}
@@ -286,8 +284,7 @@ void gate_drain(struct gate *g)
 	struct connection *c;
 
 	g->draining = true;
-	LIST_FOREACH(c, &g->connections, link)
-	{
+	LIST_FOREACH (c, &g->connections, link) {
 		if (c->stage == STAGE_HEAD && c->started_us == 0)
 			hang_up(c);
 	}
@@ -298,7 +295,7 @@ unsigned gate_busy(const struct gate *g)
 	const struct connection *c;
 	unsigned busy = 0;
 
-	LIST_FOREACH(c, &g->connections, link)
-	busy += c->stage == STAGE_ANSWER || gate_reads(c);
+	LIST_FOREACH (c, &g->connections, link)
+		busy += c->stage == STAGE_ANSWER || gate_reads(c);
 	return busy;
 }

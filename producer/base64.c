@@ -10,8 +10,7 @@
 /* What no digit has. */
 #define NO_DIGIT 0xc0
 
-/* The value of every character; made for each text, which is longer than the table nearly always.
- */
+/* The value of every character. Made for each text, which is nearly always longer than it. */
 static void make_digits(enum base64_form form, unsigned char ret_digits[256])
 {
 	static const unsigned char common[] =

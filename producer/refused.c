@@ -38,9 +38,9 @@ static struct kind *find(struct refused *r, const char *store, const char *reaso
 {
 	struct kind *k;
 
-	SLIST_FOREACH(k, &r->kinds, link)
-	if (strcmp(k->store, store) == 0 && strcmp(k->reason, reason) == 0)
-		return k;
+	SLIST_FOREACH (k, &r->kinds, link)
+		if (strcmp(k->store, store) == 0 && strcmp(k->reason, reason) == 0)
+			return k;
 	k = mem_zalloc(1, sizeof(*k));
 	k->store = store;
 	k->reason = reason;
@@ -74,8 +74,8 @@ void refused_tell(struct refused *r, int64_t now_us)
 	struct kind *k;
 
 	pthread_mutex_lock(&r->lock);
-	SLIST_FOREACH(k, &r->kinds, link)
-	tell(k, tally_take(&k->tally, now_us, LOG_PACE_MS));
+	SLIST_FOREACH (k, &r->kinds, link)
+		tell(k, tally_take(&k->tally, now_us, LOG_PACE_MS));
 	pthread_mutex_unlock(&r->lock);
 }
 
