@@ -70,8 +70,10 @@ static int look(struct reset *r, struct err *err)
 
 	if (redis_command(r->sources.redis, &reply, err, "TYPE %s", r->key) < 0)
 		return -1;
-	r->type = mem_strdup(reply->str);
+	r->type = mem_strdup(redis_text(reply));
 	freeReplyObject(reply);
+	if (!r->type)
+		return err_set(err, ERR_RETRY, "Redis: TYPE: unexpected reply");
 	if (strcmp(r->type, "none") == 0)
 		return err_set(
 		    err, ERR_FATAL, "%s does not exist: nothing is in the relay's way", r->key);
