@@ -40,7 +40,7 @@ struct lease_options {
 	void (*kept)(void *ctx, const char *why);
 	void *ctx; /* of both */
 	/* Asked at each third of the lease: a process that Redis does not answer holds nothing, and
-	 * leaves it all to others.  NULL: it need not. */
+	 * leaves it all to others.  Borrowed until leases_close().  NULL: Redis does not matter. */
 	struct reach *reach;
 };
 

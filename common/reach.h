@@ -12,18 +12,19 @@
 struct reach;
 
 /* Silence counts after patience_ms; so that it is asked in time, no question takes longer than a
- * third of that, nor than two seconds.  redis_url is borrowed. */
+ * third of that, nor than two seconds.  redis_url is borrowed until reach_free(). */
 struct reach *reach_new(const char *redis_url, int64_t patience_ms);
 void reach_free(struct reach *r); /* NULL is fine */
 
-/* By any thread. */
+/* By any thread: Redis does not answer on a connection any more, and it does on one. */
 void reach_lost(struct reach *r);
 void reach_answered(struct reach *r);
 
 /*
  * By the keeper: why nothing should be held here, or NULL; valid until the next call.  Redis is
  * asked once more before that is said, and again at each call until it answers; before the first
- * answer it is asked at once.
+ * answer it is asked at once.  An error that asking again does not mend ends the service
+ * (service_fail()).
  */
 const char *reach_problem(struct reach *r);
 
