@@ -36,15 +36,27 @@ static void outage(void)
 		  a->side->predicate) == 2);
 }
 
+struct starts {
+	const struct keeper *keeper;
+	int64_t want;
+};
+
+static bool has_started(void *ctx)
+{
+	const struct starts *s = ctx;
+
+	return file_count(s->keeper->events, "start ") >= s->want;
+}
+
 static void worker_that_returns_is_restarted(void)
 {
 	struct keeper *a = keepers_start_job(&keepers, (struct keeper_job){.impatient = true});
 
 	CHECK(keeper_await_held(a, SHARDS));
-	sleep_ms(1500);
-	/* Backed off: 100 ms to begin with, growing. */
-	int64_t starts = file_count(a->events, "start ");
-	CHECK(starts >= 2 * SHARDS && starts < 20 * SHARDS);
+	int64_t since_ms = now_ms(), before = file_count(a->events, "start ");
+	CHECK(await(has_started, &(struct starts){a, before + 4 * SHARDS}, PATIENCE_MS));
+	/* Some worker's fourth start has come since, and none comes within 50 ms of the last. */
+	CHECK(now_ms() - since_ms >= 3 * 50);
 	CHECK(keeper_await_held(a, SHARDS));
 	CHECK_INT(keeper_stop(a), 0);
 	CHECK(keepers_await_free(&keepers, SHARDS));
