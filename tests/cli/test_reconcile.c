@@ -66,6 +66,19 @@ static void receive_all(int64_t *rows, int n)
 	}
 }
 
+/* In one tick, of which the cursor has passed everything and the last row was applied. */
+static int64_t pass_over_all_but_last(int64_t *rows, int n)
+{
+	int64_t tick;
+
+	clean();
+	story_cursor(world, "entitlements", 0);
+	receive_all(rows, n);
+	tick = story_tick(world, 0);
+	story_apply(world, "entitlements", 0, tick, rows[n - 1]);
+	return tick;
+}
+
 static void check_way(void)
 {
 	int64_t rows[3], tick;
@@ -90,14 +103,10 @@ static void check_way(void)
 
 static void check_list(void)
 {
-	int64_t rows[3], tick;
+	int64_t rows[3];
 	json_t *json;
 
-	clean();
-	story_cursor(world, "entitlements", 0);
-	receive_all(rows, 3);
-	tick = story_tick(world, 0);
-	story_apply(world, "entitlements", 0, tick, rows[2]);
+	pass_over_all_but_last(rows, 3);
 	CHECK_INT(reconcile(&json, NULL), 1);
 	CHECK_STR(story_get(json, "lost"), "2");
 	CHECK_STR(story_get(json, "lost_messages/0/message_id"), "a");
@@ -116,11 +125,7 @@ static void check_replay(void)
 {
 	int64_t rows[3], tick;
 
-	clean();
-	story_cursor(world, "entitlements", 0);
-	receive_all(rows, 3);
-	tick = story_tick(world, 0);
-	story_apply(world, "entitlements", 0, tick, rows[2]);
+	tick = pass_over_all_but_last(rows, 3);
 	world_sql(world,
 	    "INSERT INTO intake.tick (shard, previous_tick, tick, snapshot, from_tick, from_id, "
 	    "replay) VALUES (0, %" PRId64 ", %" PRId64 " + 1, pg_current_snapshot(), %" PRId64
@@ -133,11 +138,7 @@ static void check_floors(void)
 {
 	int64_t rows[3], tick;
 
-	clean();
-	story_cursor(world, "entitlements", 0);
-	receive_all(rows, 3);
-	tick = story_tick(world, 0);
-	story_apply(world, "entitlements", 0, tick, rows[2]);
+	tick = pass_over_all_but_last(rows, 3);
 	world_sql(world, "UPDATE effects.cursor SET purge_floor = '%" PRId64 "-%" PRId64 "'", tick,
 	    rows[0]);
 	check_account(1, "entitlements", "applied 1 purged 1 lost 1");
@@ -158,11 +159,7 @@ static void check_parked(void)
 {
 	int64_t rows[4], tick;
 
-	clean();
-	story_cursor(world, "entitlements", 0);
-	receive_all(rows, 4);
-	tick = story_tick(world, 0);
-	story_apply(world, "entitlements", 0, tick, rows[3]);
+	tick = pass_over_all_but_last(rows, 4);
 	for (int i = 0; i < 3; i++)
 		world_sql(world,
 		    "INSERT INTO effects.parked (consumer, source, message_id, subject, shard,"
@@ -254,13 +251,9 @@ static void check_human(void)
 {
 	const char *const args[] = {"reconcile", "--older-than=0", NULL};
 	char *out = NULL, *err = NULL;
-	int64_t rows[2], tick;
+	int64_t rows[2];
 
-	clean();
-	story_cursor(world, "entitlements", 0);
-	receive_all(rows, 2);
-	tick = story_tick(world, 0);
-	story_apply(world, "entitlements", 0, tick, rows[1]);
+	pass_over_all_but_last(rows, 2);
 	CHECK_INT(world_run_all(world, "umavez", args, NULL, &out, &err), 1);
 	CHECK(strstr(out, "2 outbox rows, 0 ledger entries\n") == out);
 	CHECK(strstr(out, "\n  lost  passed over: neither applied nor parked\n") != NULL);
