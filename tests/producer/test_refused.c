@@ -1,7 +1,6 @@
 /*
  * What was refused is told: at once, then how many, and nothing of what was sent.
  */
-#include "common/pace.h"
 #include "tests/producer/stage.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
@@ -11,25 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINUTE_MS 60000
 #define SIGNATURE "t=1,v1=00"
 #define BODY "{\"id\":\"evt_unsigned\"}"
 
 static struct world *world;
-
-static void at_most_once_a_minute(void)
-{
-	const int64_t minute_us = INT64_C(1000) * MINUTE_MS, start_us = 5 * minute_us;
-	struct tally t = {.n = 0};
-
-	CHECK_INT(tally_take(&t, start_us, MINUTE_MS), 0);
-	t.n = 1;
-	CHECK_INT(tally_take(&t, start_us, MINUTE_MS), 1);
-	t.n += 7;
-	CHECK_INT(tally_take(&t, start_us + minute_us - 1, MINUTE_MS), 0);
-	CHECK_INT(tally_take(&t, start_us + minute_us, MINUTE_MS), 7);
-	CHECK_INT(tally_take(&t, start_us + 9 * minute_us, MINUTE_MS), 0);
-}
 
 static int post(struct proc *p, const char *path, const char *signature)
 {
@@ -95,7 +79,6 @@ static void a_secret_that_is_none(void)
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
-	    {"at most once a minute, with how many", at_most_once_a_minute},
 	    {"a line for each store and reason", by_store_and_reason},
 	    {"a secret that does not begin with whsec_", a_secret_that_is_none},
 	    {NULL, NULL},
