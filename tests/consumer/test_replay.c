@@ -177,17 +177,25 @@ static void a_tick_that_is_given_up(void)
 	stage_close(s);
 }
 
-/* Half of it is applied when Redis comes back with an older copy: read from its beginning, 16 would
- * be applied before 14. */
-static void a_replay_that_redis_loses(void)
+/* Half of a replay is applied. */
+static struct stage *half_way(struct proc **ret_consumer)
 {
-	struct proc *p;
-	struct stage *s = asking(&p);
+	struct stage *s = asking(ret_consumer);
 
 	answer(s, CURSOR_10, "1767225600005");
 	play_again(s, TICK + 5, 13);
 	CHECK(stage_await_effects(s, 13));
 	CHECK(stage_await_field(s, ANSWER, NULL));
+	CHECK(stage_await_bookmark(s, "1767225600005-13"));
+	return s;
+}
+
+/* Redis comes back with an older copy: read from its beginning, 16 would be applied before 14. */
+static void a_replay_that_redis_loses(void)
+{
+	struct proc *p;
+	struct stage *s = half_way(&p);
+
 	stage_redis(s, "DEL " STAGE_STREAM);
 	stage_add_many(s, TICK, 16, 20);
 	CHECK(stage_await_field(s, ASK, CURSOR_10));
@@ -198,22 +206,6 @@ static void a_replay_that_redis_loses(void)
 	stage_check_effects(s, 20);
 	CHECK(stage_await_cursor(s, "1767225600009-20"));
 	stage_close(s);
-}
-
-/* Half of a replay is applied. */
-static struct stage *half_way(struct proc **ret_consumer)
-{
-	struct stage *s = restored(ret_consumer);
-
-	trim_up_to_15(s);
-	proc_restart(*ret_consumer);
-	CHECK(stage_await_field(s, ASK, CURSOR_10));
-	answer(s, CURSOR_10, "1767225600005");
-	play_again(s, TICK + 5, 13);
-	CHECK(stage_await_effects(s, 13));
-	CHECK(stage_await_field(s, ANSWER, NULL));
-	CHECK(stage_await_bookmark(s, "1767225600005-13"));
-	return s;
 }
 
 /* The stream has an end behind the cursor, and what the relay publishes there is only what it
