@@ -174,6 +174,9 @@ int main(int argc, char **argv)
 	producer = world_producer(world, NULL, NULL);
 	relay = world_relay(world, NULL, NULL);
 	consumer = world_consumer(world, NULL, NULL);
+	/* It listens before it has a database connection: until then it answers 503. */
+	if (!proc_await_ready(producer, WAIT_MS))
+		die("the producer is not ready");
 	status = check_main("cli rebase", checks, argc, argv);
 	world_close(world);
 	return status;
