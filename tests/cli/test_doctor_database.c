@@ -3,6 +3,7 @@
  * put right again.
  */
 #include "tests/cli/diagnosis.h"
+#include "tests/cli/story.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/world.h"
@@ -155,16 +156,23 @@ static void check_deployment(void)
 	check_faults(faults);
 }
 
+/* The server passes new settings on to the sessions that there are after it has them itself. */
+static void reload(const char *name, const char *value)
+{
+	world_sql(world, "SELECT pg_reload_conf()");
+	CHECK(world_await_int(
+	    world, 1, STORY_WAIT_MS, "SELECT (current_setting('%s') = '%s')::int", name, value));
+}
+
 static void check_settings(void)
 {
-	static const char reload[] = "SELECT pg_reload_conf(), pg_sleep(0.1)";
 	static const char *const names[] = {"fsync", "full_page_writes"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *what = text_format("%s = off", names[i]);
 
 		world_sql(world, "ALTER SYSTEM SET %s = off", names[i]);
-		world_sql(world, "%s", reload);
+		reload(names[i], "off");
 		diagnosis_check_finds(world, NULL, what, "fail");
 		world_sql(world, "ALTER SYSTEM SET %s = on", names[i]);
 		free(what);
@@ -172,7 +180,8 @@ static void check_settings(void)
 	world_sql(world, "ALTER ROLE ALL SET synchronous_commit = off");
 	diagnosis_check_finds(world, NULL, "synchronous_commit = off", "warn synchronous_commit");
 	world_sql(world, "ALTER ROLE ALL RESET synchronous_commit");
-	world_sql(world, "%s", reload);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		reload(names[i], "on");
 	diagnosis_check_healthy(world);
 }
 
