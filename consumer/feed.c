@@ -201,40 +201,64 @@ done:
 	return rc;
 }
 
-static int look_for_replay(
-    struct feed *f, uint64_t tick, enum replay_seen *ret_seen, struct err *err)
+/* A message of that tick is the first entry after <tick>-0. */
+static int look_for_tick(
+    struct feed *f, struct stream_id start, enum replay_seen *ret_seen, struct err *err)
 {
 	struct batch *batch = NULL;
 
-	if (feed_read(f, (struct stream_id){tick, 0}, 1, 0, 1, &batch, err) < 0)
+	if (feed_read(f, start, 1, 0, 1, &batch, err) < 0)
 		return -1;
 	if (!batch)
 		*ret_seen = REPLAY_NOTHING;
 	else
-		*ret_seen = batch->n == 1 && batch->first.ms == tick ? REPLAY_ROW : REPLAY_OTHER;
+		*ret_seen =
+		    batch->n == 1 && batch->first.ms == start.ms ? REPLAY_ROW : REPLAY_OTHER;
 	batch_free(batch);
 	return 0;
 }
 
-/* Of a cursor that has jumped: whether a row of its tick comes next.  Else, whether its entry is
- * there, which is read from the ID before it. */
-static int look_at_cursor(
-    struct feed *f, struct stream_id cursor, bool *ret_stands, struct err *err)
+static int has_entry(struct feed *f, struct stream_id at, bool *ret_has, struct err *err)
 {
-	struct stream_id below = {cursor.ms, cursor.seq - 1};
-	enum replay_seen seen = REPLAY_NOTHING;
 	struct batch *batch = NULL;
-	int rc;
 
-	if (cursor.seq == 0) {
-		rc = look_for_replay(f, cursor.ms, &seen, err);
-		*ret_stands = seen == REPLAY_ROW;
-		return rc;
-	}
-	rc = feed_read(f, below, 1, 0, 1, &batch, err);
-	*ret_stands = rc == 0 && batch && stream_id_compare(batch->first, cursor) == 0;
+	if (feed_read(f, stream_id_before(at), 1, 0, 1, &batch, err) < 0)
+		return -1;
+	*ret_has = batch && stream_id_compare(batch->first, at) == 0;
 	batch_free(batch);
-	return rc;
+	return 0;
+}
+
+/* A cursor that has jumped stands at no entry, but between what the stream had before and the first
+ * row of its tick. */
+static int look_at_cursor(struct feed *f, struct standing *s, struct err *err)
+{
+	enum replay_seen seen;
+
+	s->stands = false;
+	if (stream_id_compare(s->cursor, STREAM_ID_ZERO) == 0 ||
+	    stream_id_compare(s->cursor, s->stream_first) < 0)
+		return 0;
+	if (has_entry(f, s->cursor, &s->stands, err) < 0)
+		return -1;
+	if (s->stands || s->cursor.seq > 0)
+		return 0;
+	if (look_for_tick(f, s->cursor, &seen, err) < 0)
+		return -1;
+	s->stands = seen == REPLAY_ROW;
+	return 0;
+}
+
+/* The relay may have taken an answer back, and gone on, before the stream was looked at. */
+static int check_answer(struct feed *f, struct standing *s, struct err *err)
+{
+	struct replay now;
+
+	if (look_at_replay(f, &now, err) < 0)
+		return -1;
+	if (!replay_same(&now, &s->replay))
+		s->replay = (struct replay){.asked = true, .ask = s->cursor};
+	return 0;
 }
 
 int feed_look_at_stream(
@@ -245,14 +269,15 @@ int feed_look_at_stream(
 	if (look_at_size(f, ret_size, err) < 0)
 		return -1;
 	ret_standing->stream_first = ret_size->first;
-	ret_standing->stream_end = ret_size->end;
 	ret_standing->replay_seen = REPLAY_NOTHING;
-	if (ret_standing->replaying &&
-	    look_at_cursor(f, ret_standing->cursor, &ret_standing->replay_stands, err) < 0)
+	if (look_at_cursor(f, ret_standing, err) < 0)
 		return -1;
-	if (!replay->answered || !replay->again)
+	if (!replay->answered)
 		return 0;
-	return look_for_replay(f, replay->tick, &ret_standing->replay_seen, err);
+	if (replay->answer == REPLAY_AGAIN &&
+	    look_for_tick(f, replay->at, &ret_standing->replay_seen, err) < 0)
+		return -1;
+	return check_answer(f, ret_standing, err);
 }
 
 int feed_read(struct feed *f, struct stream_id from, int64_t most, int64_t beside, int64_t block_ms,

@@ -77,16 +77,7 @@ static int make_cursor(struct inbox *b, struct err *err)
 	return pg_run(b->conn, consumer_sql_cursor_make_sql, 2, params, NULL, err);
 }
 
-static bool parse_cursor(const PGresult *res, struct cursor *ret)
-{
-	const char *replay_from = pg_text(res, 0, "replay_from");
-
-	*ret = (struct cursor){.replaying = replay_from != NULL};
-	return stream_id_parse(pg_text(res, 0, "stream_id"), &ret->at) &&
-	       (!replay_from || stream_id_parse(replay_from, &ret->replay_from));
-}
-
-int inbox_cursor(struct inbox *b, struct cursor *ret_cursor, struct err *err)
+int inbox_cursor(struct inbox *b, struct stream_id *ret_cursor, struct err *err)
 {
 	PGresult *res = NULL;
 	int rc = -1;
@@ -99,7 +90,7 @@ int inbox_cursor(struct inbox *b, struct cursor *ret_cursor, struct err *err)
 		if (make_cursor(b, err) < 0 || read_cursor(b, &res, err) < 0)
 			goto done;
 	}
-	if (PQntuples(res) != 1 || !parse_cursor(res, ret_cursor)) {
+	if (PQntuples(res) != 1 || !stream_id_parse(pg_text(res, 0, "stream_id"), ret_cursor)) {
 		err_set(err, ERR_FATAL, "effects.cursor of %s, shard %u: not a stream ID",
 		    b->options->consumer, b->shard);
 		goto done;
@@ -110,31 +101,19 @@ done:
 	return rc;
 }
 
-static int move_cursor(struct inbox *b, const char *sql, struct stream_id from, struct stream_id to,
-    bool *ret_moved, struct err *err)
+int inbox_move_cursor(
+    struct inbox *b, struct stream_id from, struct stream_id to, bool *ret_moved, struct err *err)
 {
 	char from_text[STREAM_ID_SIZE], to_text[STREAM_ID_SIZE];
 	const char *params[] = {b->options->consumer, b->shard_text,
 	    stream_id_format(from, from_text), stream_id_format(to, to_text)};
 	PGresult *res = NULL;
 
-	if (pg_run(b->conn, sql, 4, params, &res, err) < 0)
+	if (pg_run(b->conn, consumer_sql_cursor_move_sql, 4, params, &res, err) < 0)
 		return -1;
 	*ret_moved = PQntuples(res) == 1;
 	PQclear(res);
 	return 0;
-}
-
-int inbox_move_cursor(
-    struct inbox *b, struct stream_id from, struct stream_id to, bool *ret_moved, struct err *err)
-{
-	return move_cursor(b, consumer_sql_cursor_move_sql, from, to, ret_moved, err);
-}
-
-int inbox_jump_cursor(
-    struct inbox *b, struct stream_id from, struct stream_id to, bool *ret_moved, struct err *err)
-{
-	return move_cursor(b, consumer_sql_cursor_jump_sql, from, to, ret_moved, err);
 }
 
 int inbox_start(struct inbox *b, struct stream_id from, struct stream_id at, unsigned most,

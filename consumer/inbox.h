@@ -32,21 +32,11 @@ int inbox_open(const struct inbox_options *options, unsigned shard, struct inbox
     struct err *err) warn_unused;
 void inbox_close(struct inbox *b); /* NULL is fine */
 
-/* Of a shard. In a replay what came before the cursor in the stream may not be applied yet. */
-struct cursor {
-	struct stream_id at;
-	bool replaying;               /* perhaps */
-	struct stream_id replay_from; /* where it was when the replay began; 0-0 otherwise */
-};
-
 /* The stored cursor; made at 0-0 where there is none. */
-int inbox_cursor(struct inbox *b, struct cursor *ret_cursor, struct err *err) warn_unused;
+int inbox_cursor(struct inbox *b, struct stream_id *ret_cursor, struct err *err) warn_unused;
 
-/* Compare and set, in a transaction of its own. *ret_moved false: it was not at `from`.  The first
- * ends a replay, the second begins one. */
+/* Compare and set, in a transaction of its own. *ret_moved false: it was not at `from`. */
 int inbox_move_cursor(struct inbox *b, struct stream_id from, struct stream_id to, bool *ret_moved,
-    struct err *err) warn_unused;
-int inbox_jump_cursor(struct inbox *b, struct stream_id from, struct stream_id to, bool *ret_moved,
     struct err *err) warn_unused;
 
 struct inbox_outcome {

@@ -17,10 +17,10 @@ static struct position do_at(enum position_action action, struct stream_id at)
 	return (struct position){action, at};
 }
 
-/* Something between the cursor and the first entry may have been trimmed. */
-static bool begins_behind(const struct standing *s)
+/* A new consumer's cursor: it begins where the stream does. */
+static bool is_new(const struct standing *s)
 {
-	return before(STREAM_ID_ZERO, s->cursor) && before(s->cursor, s->stream_first);
+	return same(s->cursor, STREAM_ID_ZERO);
 }
 
 static bool is_empty(const struct standing *s)
@@ -28,26 +28,44 @@ static bool is_empty(const struct standing *s)
 	return same(s->stream_first, STREAM_ID_ZERO);
 }
 
-/* What the answer says, once the stream bears it out. */
-static struct position follow_answer(const struct standing *s)
+/* The least position that is not a new consumer's stands for one whose database lost everything. */
+static struct position ask(const struct standing *s)
 {
-	struct stream_id start = {s->replay.tick, 0};
+	static const struct stream_id least = {0, 1};
 
-	if (!s->replay.again)
-		return do_at(begins_behind(s) ? POSITION_READ : POSITION_FORGET, s->cursor);
-	/* It would lead backwards. */
-	if (!before(s->cursor, start))
-		return do_at(POSITION_ASK, s->cursor);
+	return do_at(POSITION_ASK, is_new(s) ? least : s->cursor);
+}
+
+/* To where everything comes again, once the stream bears it out. */
+static struct position follow_tick(const struct standing *s)
+{
 	switch (s->replay_seen) {
 	case REPLAY_NOTHING:
-		/* A cursor ahead of the stream's end would look like a stream that lost it. */
 		return do_at(POSITION_AWAIT, s->cursor);
 	case REPLAY_ROW:
-		return do_at(POSITION_JUMP, start);
+		return do_at(POSITION_JUMP, s->replay.at);
 	case REPLAY_OTHER:
 		break;
 	}
-	return do_at(POSITION_ASK, s->cursor);
+	return ask(s);
+}
+
+static struct position follow_answer(const struct standing *s)
+{
+	bool onward = before(s->cursor, s->replay.at);
+
+	switch (s->replay.answer) {
+	case REPLAY_AGAIN:
+		return onward ? follow_tick(s) : ask(s);
+	case REPLAY_AT:
+		return onward ? do_at(POSITION_JUMP, s->replay.at) : ask(s);
+	case REPLAY_START:
+		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
+	case REPLAY_NONE:
+		break;
+	}
+	/* The answer is kept until the cursor has moved: without it, it would be asked again. */
+	return do_at(s->stands ? POSITION_FORGET : POSITION_READ, s->cursor);
 }
 
 /* There is a question or an answer, and the bookmark is not ahead. */
@@ -67,17 +85,24 @@ struct position position_next(const struct standing *s)
 {
 	if (!s->has_group)
 		return do_at(POSITION_MAKE_GROUP, STREAM_ID_ZERO);
-	if (is_empty(s) && before(STREAM_ID_ZERO, s->cursor))
+	if (is_empty(s) && !is_new(s))
 		return do_at(POSITION_IDLE, s->cursor);
-	if (s->replaying && !s->replay_stands)
-		return do_at(POSITION_RETURN, s->replay_from);
-	if (before(s->stream_end, s->cursor))
-		return do_at(POSITION_RESTART, STREAM_ID_ZERO);
 	if (before(s->cursor, s->bookmark))
-		return do_at(POSITION_ASK, s->cursor);
+		return ask(s);
 	if (s->replay.asked || s->replay.answered)
 		return follow_replay(s);
-	return do_at(begins_behind(s) ? POSITION_ASK : POSITION_READ, s->cursor);
+	if (!is_new(s) && !s->stands)
+		return ask(s);
+	return do_at(POSITION_READ, s->cursor);
+}
+
+bool replay_same(const struct replay *a, const struct replay *b)
+{
+	if (a->asked != b->asked || (a->asked && !same(a->ask, b->ask)) ||
+	    a->answered != b->answered)
+		return false;
+	return !a->answered ||
+	       (a->answer == b->answer && same(a->answer_to, b->answer_to) && same(a->at, b->at));
 }
 
 bool replay_set_ask(struct replay *r, const char *text)
@@ -87,19 +112,31 @@ bool replay_set_ask(struct replay *r, const char *text)
 }
 
 /* A tick is the first half of a stream ID, and parsed as one. */
-static bool parse_tick(const char *text, uint64_t *ret_tick)
+static bool parse_tick(const char *text, struct stream_id *ret_start)
 {
 	char id[STREAM_ID_SIZE];
-	struct stream_id parsed;
 	size_t len = strlen(text);
 
 	if (len + sizeof("-0") > sizeof(id))
 		return false;
 	memcpy(id, text, len);
 	memcpy(id + len, "-0", sizeof("-0"));
-	if (!stream_id_parse(id, &parsed))
+	return stream_id_parse(id, ret_start);
+}
+
+/* "none", "start", "<tick>" or "<stream ID>" */
+static bool parse_answer(const char *text, struct replay *r)
+{
+	if (strcmp(text, "none") == 0)
+		r->answer = REPLAY_NONE;
+	else if (strcmp(text, "start") == 0)
+		r->answer = REPLAY_START;
+	else if (parse_tick(text, &r->at))
+		r->answer = REPLAY_AGAIN;
+	else if (stream_id_parse(text, &r->at))
+		r->answer = REPLAY_AT;
+	else
 		return false;
-	*ret_tick = parsed.ms;
 	return true;
 }
 
@@ -119,8 +156,7 @@ bool replay_set_answer(struct replay *r, const char *text)
 	to[len] = '\0';
 	if (!stream_id_parse(to, &r->answer_to))
 		return false;
-	r->again = strcmp(space + 1, "none") != 0;
-	if (r->again && !parse_tick(space + 1, &r->tick))
+	if (!parse_answer(space + 1, r))
 		return false;
 	r->answered = true;
 	return true;

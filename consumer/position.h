@@ -2,40 +2,35 @@
  * position.h - where a shard goes on reading: a pure function of what Redis and the database say.
  *
  * The cursor is in the database, in the transaction of the effects; the bookmark (the group's
- * last-delivered-id) is a copy of it in Redis, written after the commit.  So a bookmark ahead of
- * the cursor proves that the database lost commits, and a stream that ends before the cursor proves
- * that Redis (or the intake) lost entries.  Both proofs need the facts in this order, since other
- * owners of the shard may be at work: bookmark and replay, then cursor, then stream.
+ * last-delivered-id) is a copy of it in Redis, written after the commit.  What follows an entry of
+ * the relay's in a stream follows it in the outbox too, so a consumer reads on as long as the
+ * stream has the entry at its cursor; trimming keeps it.  When it has not (Redis lost it, or was
+ * filled anew), or when the bookmark is ahead of the cursor (the database lost commits), only the
+ * relay knows how to go on: it knows where every row has stood, and which positions a repair made
+ * void. So it is asked, and answers in the hash <namespace>:replay:{shard}:
  *
- * The bookmark is no witness any more once it was set back: the database may go back, and forth,
- * again.  But the stream keeps the entry at the bookmark when it is trimmed, so one that begins
- * behind the cursor may lack entries.  (A cursor of 0-0 is a new consumer's: it begins where the
- * stream does.)
+ *   ask:<consumer>     <cursor>          the consumer has come to here
+ *   answer:<consumer>  <cursor> none     what follows stands there: read on
+ *                      <cursor> <tick>   it comes again, in order, as entries of that tick
+ *                      <cursor> <ID>     there is nothing: read on from that ID
+ *                      <cursor> start    it does not know the cursor (the intake lost history):
+ *                                        read the stream from its beginning, the inbox absorbs
  *
- * After lost commits the entries behind the cursor may have been trimmed already.  The relay is
- * asked and answers in the hash <namespace>:replay:{shard}:
- *
- *   ask:<consumer>     <cursor>         what follows this is missing here
- *   answer:<consumer>  <cursor> none    all of it is still in the stream
- *                      <cursor> <tick>  all of it comes again, in order, as entries of that tick
- *
- * Question or answer is the record that a replay is wanted: the question is set together with the
+ * Question or answer is the record that one is wanted: the question is set together with the
  * bookmark, the relay puts the answer in its place, and the answer goes when it has been followed.
- * Until then nothing is applied, since order would be lost.
+ * Until then nothing is applied, since order would be lost.  The relay answers when the stream has
+ * come to the cursor, if it is going to; and it takes an answer back before it appends to another
+ * stream than the one that the answer was about.
  *
- * The relay may give up a tick that it has named: somebody else's entry comes before its rows, and
- * what the relay publishes then is only what the stream lacked.  So an answer is followed when a
- * row of its tick is the first entry after <tick>-0, and any other entry there means to ask again,
- * which never harms.  (Somebody else's entry that passes for a message, under the tick's own name
- * and below its rows, would go unnoticed.)
+ * The facts must come in this order, since other owners of the shard may be at work, and the relay:
+ * bookmark and replay, then cursor, then stream, then replay again.
  *
- * A stream that ends before the cursor is read from its beginning, since all that it holds was
- * applied.  Not so in a replay: between where it began and where it ends, what the stream held
- * before is applied as far as the replay had come, and the rest would be applied too early.  So the
- * cursor goes back to where it was before the replay.  Nor does the stream's end tell enough in a
- * replay: somebody else's entry may stand beyond the cursor, and what the relay publishes above it
- * is again only what the stream lacked.  The entry at the cursor tells, which is kept when the
- * stream is trimmed; a cursor that has just jumped, as before, by what comes next.
+ * An answered tick is followed when a row of it is the first entry after <tick>-0; any other entry
+ * there means to ask again, which never harms.  (Somebody else's entry that passes for a message,
+ * under the tick's own name and below its rows, would go unnoticed.)
+ *
+ * A cursor of 0-0 is a new consumer's, which begins where the stream does.  A database that has
+ * lost everything has one too, beside a bookmark: it moves to 0-1 before it asks.
  *
  * A stream without entries proves nothing: it is about to be filled again, from where the relay
  * believes every consumer to be.  The cursor is kept until there is an entry to compare it with.
@@ -47,19 +42,26 @@
 
 #include <stdbool.h>
 
+enum replay_answer {
+	REPLAY_NONE,  /* what follows the cursor is all there */
+	REPLAY_AGAIN, /* everything after it comes again, after `at`, <tick>-0 */
+	REPLAY_AT,    /* there is nothing: go on from `at`, an entry */
+	REPLAY_START, /* the relay does not know the cursor */
+};
+
 struct replay {
 	bool asked;
 	struct stream_id ask;
 	bool answered; /* the newest answer, perhaps to an older question */
 	struct stream_id answer_to;
-	bool again; /* everything after answer_to comes again under tick; else nothing is missing */
-	uint64_t tick;
+	enum replay_answer answer;
+	struct stream_id at;
 };
 
-/* The first entry after <tick>-0, of an answer that names a tick. */
+/* Of an answer that leads elsewhere: the entry at `at`, or the first one after <tick>-0. */
 enum replay_seen {
 	REPLAY_NOTHING, /* there is none yet */
-	REPLAY_ROW,     /* a message, and of that tick */
+	REPLAY_ROW,     /* the entry, or a message of that tick */
 	REPLAY_OTHER,
 };
 
@@ -69,23 +71,20 @@ struct standing {
 	struct replay replay;
 	enum replay_seen replay_seen;
 	struct stream_id cursor;
-	bool replaying; /* the cursor may be in a replay that began when it was at replay_from */
-	struct stream_id replay_from;
-	bool replay_stands; /* with replaying: the stream has what it had at the cursor */
+	bool stands; /* the stream has the entry at the cursor; or, where the cursor has just jumped
+			to a tick, a row of that comes next */
 	struct stream_id stream_first; /* its oldest entry; 0-0: none */
-	struct stream_id stream_end;   /* 0-0: empty or missing */
 };
 
 enum position_action {
 	POSITION_READ,       /* read on from `at`, the cursor */
 	POSITION_IDLE,       /* nothing to read: look again when there is an entry */
 	POSITION_MAKE_GROUP, /* create the group at the beginning, and look again */
-	POSITION_RESTART,    /* the stream lost its end: set bookmark, then cursor, back to 0-0 */
-	POSITION_RETURN, /* it lost a replay: ask again from `at`, and set the cursor back to it */
-	POSITION_ASK,    /* commits were lost: set the bookmark back to `at` and ask for a replay */
-	POSITION_AWAIT,  /* asked; no answer yet */
-	POSITION_JUMP,   /* the answer: move the cursor to `at` */
-	POSITION_FORGET, /* the question is answered, or of the past: remove it */
+	POSITION_ASK,   /* set the cursor, if it is not there, and the bookmark to `at`, and ask */
+	POSITION_AWAIT, /* asked; no answer yet, or one that the stream does not bear out yet */
+	POSITION_JUMP,  /* the answer: move the cursor to `at` */
+	POSITION_RESTART, /* the answer: set bookmark, then cursor, back to 0-0 */
+	POSITION_FORGET,  /* the question is answered, or of the past: remove it */
 };
 
 struct position {
@@ -94,6 +93,8 @@ struct position {
 };
 
 struct position position_next(const struct standing *s);
+
+bool replay_same(const struct replay *a, const struct replay *b);
 
 /* The two texts of the hash. False: not in the form above, and to be treated as absent. */
 bool replay_set_ask(struct replay *r, const char *text);

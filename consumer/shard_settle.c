@@ -25,19 +25,17 @@ void shard_unsettle(struct shard *s)
 	s->looked_us = 0;
 }
 
-/* The order is position.h's. */
+/* The order is position.h's.  The cursor's row is what the consumer has begun with: it is made
+ * after the group, which keeps the stream from being trimmed. */
 static int look(
     struct shard *s, struct standing *ret, struct stream_size *ret_size, struct err *err)
 {
-	struct cursor cursor;
-
 	if (feed_look_at_group(s->feed, ret, err) < 0)
 		return -1;
-	if (inbox_cursor(s->inbox, &cursor, err) < 0)
+	if (!ret->has_group)
+		return 0;
+	if (inbox_cursor(s->inbox, &ret->cursor, err) < 0)
 		return -1;
-	ret->cursor = cursor.at;
-	ret->replaying = cursor.replaying;
-	ret->replay_from = cursor.replay_from;
 	return feed_look_at_stream(s->feed, ret, ret_size, err);
 }
 
@@ -96,7 +94,7 @@ static int idle(struct shard *s, struct err *err)
 
 static int restart(struct shard *s, const struct standing *now, struct err *err)
 {
-	char cursor[STREAM_ID_SIZE], end[STREAM_ID_SIZE];
+	char cursor[STREAM_ID_SIZE];
 	bool there, moved;
 
 	/* Bookmark first: set back after the cursor it would look like lost commits for a moment,
@@ -108,51 +106,41 @@ static int restart(struct shard *s, const struct standing *now, struct err *err)
 	if (!moved)
 		return 0;
 	metric_add(s->options->counters->resets, 1);
-	log_warn("the stream ends before the cursor: reading it from its beginning",
-	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
-	    lf_str("stream_end", stream_id_format(now->stream_end, end)));
+	log_warn("the relay does not know the cursor: reading the stream from its beginning",
+	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)));
 	return 0;
 }
 
-/* The question first: it outlives whoever dies here, and goes when it does not fit the cursor. */
-static int go_back(
-    struct shard *s, const struct standing *now, struct stream_id to, struct err *err)
+static void tell_ask(const struct shard *s, const struct standing *now)
 {
-	char cursor[STREAM_ID_SIZE], end[STREAM_ID_SIZE], from[STREAM_ID_SIZE];
-	bool moved;
+	char cursor[STREAM_ID_SIZE], bookmark[STREAM_ID_SIZE];
+	bool lost = stream_id_compare(now->cursor, now->bookmark) < 0;
 
-	if (feed_ask(s->feed, to, err) < 0)
-		return -1;
-	if (inbox_move_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
+	log_warn(lost ? "the effects database has lost commits: asking the relay how to go on"
+		      : "the stream lacks the entry at the cursor: asking the relay how to go on",
+	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
+	    lf_str("bookmark", stream_id_format(now->bookmark, bookmark)));
+}
+
+static int ask(struct shard *s, const struct standing *now, struct stream_id at, struct err *err)
+{
+	bool moved = true;
+
+	if (stream_id_compare(at, now->cursor) != 0 &&
+	    inbox_move_cursor(s->inbox, now->cursor, at, &moved, err) < 0)
 		return -1;
 	if (!moved)
 		return 0;
-	metric_add(s->options->counters->replays, 1);
-	log_warn("the stream does not hold the replay any more: asking the relay for it again",
-	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
-	    lf_str("stream_end", stream_id_format(now->stream_end, end)),
-	    lf_str("replay_from", stream_id_format(to, from)));
-	return 0;
-}
-
-static int ask(struct shard *s, const struct standing *now, struct err *err)
-{
-	char cursor[STREAM_ID_SIZE], bookmark[STREAM_ID_SIZE];
-
-	if (feed_ask(s->feed, now->cursor, err) < 0)
+	if (feed_ask(s->feed, at, err) < 0)
 		return -1;
 	metric_add(s->options->counters->replays, 1);
-	log_warn(stream_id_compare(now->cursor, now->bookmark) < 0
-		     ? "the effects database has lost commits: asking the relay for a replay"
-		     : "the stream begins behind the cursor: asking the relay for a replay",
-	    lf_int("shard", s->n), lf_str("cursor", stream_id_format(now->cursor, cursor)),
-	    lf_str("bookmark", stream_id_format(now->bookmark, bookmark)));
+	tell_ask(s, now);
 	return 0;
 }
 
 static void await(struct shard *s)
 {
-	static const char why[] = "waiting for the relay to replay what was lost";
+	static const char why[] = "waiting for the relay to say how the stream goes on";
 
 	progress_stuck(s->options->progress, s->n, "%s", why);
 	if (pace_due(&s->await_pace, clock_mono_us(), AWAIT_PACE_MS))
@@ -165,7 +153,7 @@ static int jump(struct shard *s, const struct standing *now, struct stream_id to
 	char cursor[STREAM_ID_SIZE], start[STREAM_ID_SIZE];
 	bool moved;
 
-	if (inbox_jump_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
+	if (inbox_move_cursor(s->inbox, now->cursor, to, &moved, err) < 0)
 		return -1;
 	if (moved)
 		log_info("replay: everything after the cursor comes again from here",
@@ -195,10 +183,8 @@ static int follow(
 		return make_group(s, err);
 	case POSITION_RESTART:
 		return restart(s, now, err);
-	case POSITION_RETURN:
-		return go_back(s, now, position.at, err);
 	case POSITION_ASK:
-		return ask(s, now, err);
+		return ask(s, now, position.at, err);
 	case POSITION_AWAIT:
 		await(s);
 		return 0;
@@ -213,7 +199,7 @@ static int follow(
 int shard_settle(struct shard *s, bool *ret_ready, struct err *err)
 {
 	struct standing now = {.has_group = false};
-	struct stream_size size;
+	struct stream_size size = {.added = LAG_UNKNOWN};
 	struct position position;
 
 	if (look(s, &now, &size, err) < 0)

@@ -136,6 +136,25 @@ int chain_first_after(
 	return 0;
 }
 
+int chain_know(struct db *db, struct stream_id position, struct stream_id first,
+    struct chain_place *ret_place, struct err *err)
+{
+	struct db_args args = {.n = 0};
+	PGresult *res = NULL;
+
+	db_arg_int(&args, stream_id_bigint(position.ms));
+	db_arg_int(&args, stream_id_bigint(position.seq));
+	db_arg_int(&args, stream_id_bigint(first.ms));
+	db_arg_int(&args, stream_id_bigint(first.seq));
+	if (db_run(db, DB_KNOWN, &args, &res, err) < 0)
+		return -1;
+	*ret_place = (struct chain_place){.known = pg_bool(res, 0, "known"),
+	    .is_void = pg_bool(res, 0, "void"),
+	    .lacks = pg_bool(res, 0, "lacks")};
+	PQclear(res);
+	return 0;
+}
+
 int chain_note_gap(struct db *db, struct stream_id after, struct stream_id oldest, struct err *err)
 {
 	struct db_args args = {.n = 0};
@@ -177,7 +196,13 @@ static bool add_candidate(struct candidates *c, const redisReply *entry)
 	return true;
 }
 
-static int ask_own(struct db *db, struct candidates *c, int64_t *ret_nth, struct err *err)
+static int index_of(const struct candidates *c, const PGresult *res, const char *column)
+{
+	return pg_text(res, 0, column) ? c->entry[pg_int(res, 0, column)] : -1;
+}
+
+static int ask_own(
+    struct db *db, struct candidates *c, int *ret_own, int *ret_stray, struct err *err)
 {
 	struct db_args args = {.n = 0};
 	PGresult *res = NULL;
@@ -188,15 +213,17 @@ static int ask_own(struct db *db, struct candidates *c, int64_t *ret_nth, struct
 	db_arg_array(&args, &c->message_ids);
 	if (db_run(db, DB_OWNS, &args, &res, err) < 0)
 		return -1;
-	*ret_nth = PQntuples(res) > 0 ? pg_int(res, 0, "n") : 0;
+	*ret_own = index_of(c, res, "own");
+	*ret_stray = index_of(c, res, "stray");
 	PQclear(res);
 	return 0;
 }
 
-int chain_find_own(struct db *db, const redisReply *entries, int *ret_index, struct err *err)
+int chain_find_own(
+    struct db *db, const redisReply *entries, int *ret_own, int *ret_stray, struct err *err)
 {
 	struct candidates c;
-	int64_t nth = 0, n = 0;
+	int64_t n = 0;
 	int rc = -1;
 
 	pg_array_init(&c.ticks, PG_INT8);
@@ -208,9 +235,9 @@ int chain_find_own(struct db *db, const redisReply *entries, int *ret_index, str
 		if (add_candidate(&c, entries->element[i]))
 			c.entry[++n] = (int)i;
 	}
-	if (n > 0 && ask_own(db, &c, &nth, err) < 0)
+	*ret_own = *ret_stray = -1;
+	if (n > 0 && ask_own(db, &c, ret_own, ret_stray, err) < 0)
 		goto done;
-	*ret_index = nth > 0 ? c.entry[nth] : -1;
 	rc = 0;
 done:
 	pg_array_done(&c.ticks);

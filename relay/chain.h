@@ -48,12 +48,22 @@ int chain_next(struct db *db, int64_t tick, int64_t *ret_tick, struct err *err) 
 int chain_first_after(struct db *db, struct stream_id after, struct stream_id *ret_position,
     struct err *err) warn_unused;
 
+struct chain_place {
+	bool known;   /* false: a position of no tick of this chain, or somebody else's entry */
+	bool is_void; /* a repair has given its row another position */
+	bool lacks;   /* rows have stood after it, void or not, before `first` */
+};
+/* What is to be said of a position in a stream that begins with `first`. */
+int chain_know(struct db *db, struct stream_id position, struct stream_id first,
+    struct chain_place *ret_place, struct err *err) warn_unused;
+
 /* Remember that the stream went on after `oldest` although it had ended at `after`. */
 int chain_note_gap(
     struct db *db, struct stream_id after, struct stream_id oldest, struct err *err) warn_unused;
 
-/* The first of these stream entries (of XRANGE or XREVRANGE) that is ours, or -1. */
-int chain_find_own(
-    struct db *db, const redisReply *entries, int *ret_index, struct err *err) warn_unused;
+/* The first of these stream entries (of XRANGE or XREVRANGE) that is ours, and the first that was
+ * until a repair made its position void; -1: none. */
+int chain_find_own(struct db *db, const redisReply *entries, int *ret_own, int *ret_stray,
+    struct err *err) warn_unused;
 
 #endif

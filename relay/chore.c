@@ -57,8 +57,8 @@ static int answer_consumers(struct shard *s, struct err *err)
 {
 	int64_t last_tick = s->last_tick;
 	bool raced = false;
-	int rc = replay_run(
-	    s->replay, s->db, s->stream, s->first, s->least_tick, &s->last_tick, &raced, err);
+	int rc = replay_run(s->replay, s->db, s->stream, publisher_at(s->publisher)->position,
+	    s->least_tick, &s->last_tick, &raced, err);
 
 	/* Also when its answer failed: the tick is there. */
 	if (s->last_tick != last_tick)
@@ -79,7 +79,6 @@ static int poll_stream(struct shard *s, struct err *err)
 		return -1;
 	publisher_set_length(s->publisher, state.length);
 	status_length(s->status, state.length);
-	s->first = state.first;
 	s->placed = state.kind != STREAM_WRONG_TYPE &&
 		    stream_id_compare(state.last, publisher_at(s->publisher)->expected) == 0;
 	return 0;

@@ -41,6 +41,8 @@ static const struct statement statements[DB_STATEMENTS] = {
     [DB_NEXT_TICK] = {"next_tick", relay_sql_next_tick_sql, true, 2, {PG_INT2, PG_INT8}},
     [DB_FIRST_AFTER] = {"first_after", relay_sql_first_after_sql, true, 3,
 	{PG_INT2, PG_INT8, PG_INT8}},
+    [DB_KNOWN] = {"known", relay_sql_known_sql, true, 5,
+	{PG_INT2, PG_INT8, PG_INT8, PG_INT8, PG_INT8}},
     [DB_OWNS] = {"owns", relay_sql_owns_sql, true, 5, {PG_INT2, 0, 0, 0, 0}},
     [DB_CHAIN] = {"chain", relay_sql_chain_sql, true, 1, {PG_INT2}},
     [DB_REGISTER] = {"register", relay_sql_register_sql, true, 2, {PG_INT2, 0}},

@@ -23,6 +23,7 @@ enum db_statement {
 	DB_READ,
 	DB_NEXT_TICK,
 	DB_FIRST_AFTER,
+	DB_KNOWN,
 	DB_OWNS,
 	DB_CHAIN,
 	DB_REGISTER,

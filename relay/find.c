@@ -12,12 +12,17 @@ static int scan_page(struct db *db, struct stream *stream, unsigned count, struc
 {
 	redisReply *page = NULL;
 	struct stream_id id;
-	int own, rc = -1;
+	int own, stray, rc = -1;
 
 	if (stream_page_back(stream, *upto, count, &page, err) < 0)
 		goto done;
-	if (chain_find_own(db, page, &own, err) < 0)
+	if (chain_find_own(db, page, &own, &stray, err) < 0)
 		goto done;
+	if (stray >= 0 && (own < 0 || stray < own) && in->stray.ms == 0 &&
+	    !event_entry_id(page->element[stray], &in->stray)) {
+		err_set(err, ERR_RETRY, "Redis: XREVRANGE: unexpected reply");
+		goto done;
+	}
 	if (own >= 0) {
 		if (!event_entry_id(page->element[own], &in->own)) {
 			err_set(err, ERR_RETRY, "Redis: XREVRANGE: unexpected reply");
@@ -63,7 +68,7 @@ static int look_at_stream(struct db *db, struct stream *stream, struct finding *
 		f->stream = after;
 		in->kind = f->stream.kind;
 		in->last = f->stream.last;
-		in->own = STREAM_ID_ZERO;
+		in->own = in->stray = STREAM_ID_ZERO;
 		in->above = 0;
 		if (scan_back(db, stream, in, err) < 0)
 			return -1;

@@ -91,6 +91,8 @@ static int take_place(struct shard *s, const struct finding *f, struct err *err)
 		return -1;
 	if (!placed)
 		return 0;
+	if (replay_revoke(s->replay, s->db, s->stream, err) < 0)
+		return -1;
 	publisher_start(s->publisher, &from);
 	s->known = from.expected;
 	s->placed = true;

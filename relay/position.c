@@ -80,7 +80,12 @@ struct position position_decide(const struct position_input *in)
 
 	if (p.reason != PAUSE_NONE)
 		p.action = POSITION_PAUSE;
-	else if (!is_zero(in->unpublished) && stream_id_compare(in->unpublished, in->last) <= 0)
+	else if (!is_zero(in->stray)) {
+		/* Redis has brought back what a repair had made void. Who reads on behind it must
+		 * find what follows it, which the repair may have begun behind. */
+		p.action = POSITION_REPAIR;
+		p.start = in->stray;
+	} else if (!is_zero(in->unpublished) && stream_id_compare(in->unpublished, in->last) <= 0)
 		p.action = POSITION_REPAIR; /* its own ID would not go behind the stream's end */
 	else
 		p.start = later(p.start, in->last);

@@ -24,6 +24,7 @@ struct position_input {
 	struct stream_id last; /* 0-0: never had an entry */
 	struct stream_id own;  /* 0-0: none */
 	uint64_t above; /* entries above own: foreign ones, or commits that this database lost */
+	struct stream_id stray; /* the newest of those that was ours until a repair; 0-0: none */
 
 	/* Rows at or before this position are no longer retained; 0-0: all are. */
 	struct stream_id oldest;
@@ -45,7 +46,8 @@ struct position_input {
 
 enum position_action {
 	POSITION_GO_ON,
-	POSITION_REPAIR, /* cut a repair tick above last, of every row after start */
+	POSITION_REPAIR, /* cut a repair tick above last, of every row after start; or after where a
+			    repair began that made start void */
 	POSITION_PAUSE,  /* somebody must reset the stream */
 };
 

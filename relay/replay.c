@@ -24,7 +24,7 @@ struct pending {
 struct replay {
 	unsigned shard;
 	char key[128];
-	struct script answer;
+	struct script answer, revoke;
 	struct pending pending;
 	int64_t promised;
 };
@@ -36,6 +36,7 @@ struct replay *replay_new(const char *name_space, unsigned shard)
 	r->shard = shard;
 	event_key(r->key, sizeof(r->key), name_space, "replay", shard);
 	script_init(&r->answer, relay_answer_lua);
+	script_init(&r->revoke, relay_revoke_lua);
 	return r;
 }
 
@@ -44,6 +45,7 @@ void replay_free(struct replay *r)
 	if (!r)
 		return;
 	script_done(&r->answer);
+	script_done(&r->revoke);
 	replay_forget(r);
 	free(r);
 }
@@ -83,15 +85,12 @@ static void promise(struct replay *r, int64_t tick)
 }
 
 static int answer(struct replay *r, struct stream *stream, const char *consumer, const char *asked,
-    int64_t tick, struct err *err)
+    const char *what, struct err *err)
 {
 	char text[STREAM_ID_SIZE + 24];
 	const char *argv[] = {r->key, consumer, asked, text};
 
-	if (tick)
-		snprintf(text, sizeof(text), "%s %" PRId64, asked, tick);
-	else
-		snprintf(text, sizeof(text), "%s none", asked);
+	snprintf(text, sizeof(text), "%s %s", asked, what);
 	log_info("replay", lf_int("shard", r->shard), lf_str("consumer", consumer),
 	    lf_str("answer", text));
 	return script_run(stream_redis(stream), &r->answer, 1, 4, argv, NULL, err);
@@ -107,7 +106,8 @@ static int ignore(struct replay *r, struct stream *stream, const char *field, st
 struct round {
 	struct db *db;
 	struct stream *stream;
-	struct stream_id first;
+	struct stream_id first;     /* of the stream; 0-0: none */
+	struct stream_id published; /* up to here */
 	int64_t least_tick;
 	int64_t *last_tick;
 	bool raced;
@@ -132,38 +132,80 @@ static int cut_for(struct replay *r, struct round *round, const char *consumer,
 	return 0;
 }
 
-static int answer_one(
-    struct replay *r, struct round *round, const char *field, const char *asked, struct err *err)
+/* All that follows again: "<tick>"; "<tick>-0" if that is nothing. */
+static int replay(struct replay *r, struct round *round, const char *consumer, const char *asked,
+    struct stream_id cursor, struct err *err)
 {
-	const char *consumer = field + strlen(ask_prefix);
-	struct stream_id cursor, next;
-	int64_t tick = 0;
+	struct stream_id start, row;
+	char what[24];
+	int64_t tick;
 
-	if (!stream_id_parse(asked, &cursor))
-		return ignore(r, round->stream, field, err);
-	if (chain_first_after(round->db, cursor, &next, err) < 0)
-		return -1;
-	if (next.ms != 0 && round->first.ms == 0)
-		return 0; /* an empty stream does not tell yet what it will begin with */
-	if (next.ms != 0 && stream_id_compare(next, round->first) < 0 &&
-	    cut_for(r, round, consumer, cursor, &tick, err) < 0)
+	if (cut_for(r, round, consumer, cursor, &tick, err) < 0)
 		return -1;
 	if (round->raced)
 		return 0;
+	start = (struct stream_id){(uint64_t)tick, 0};
+	if (chain_first_after(round->db, start, &row, err) < 0)
+		return -1;
+	snprintf(what, sizeof(what), row.ms == start.ms ? "%" PRId64 : "%" PRId64 "-0", tick);
 	/* Durable: the replay tick.  A restart does not know that it awaits its answer, and cuts
 	 * another one. */
-	if (answer(r, round->stream, consumer, asked, tick, err) < 0)
+	if (answer(r, round->stream, consumer, asked, what, err) < 0)
 		return -1;
 	replay_forget(r);
 	promise(r, tick);
 	return 0;
 }
 
-/* "<cursor> <tick>".  One that the chain has not come to yet is no promise of ours. */
-static void note_promise(struct replay *r, const struct round *round, const char *text)
+/* What stands before it is still to come. */
+static int is_ahead(
+    const struct round *round, struct stream_id cursor, bool *ret_ahead, struct err *err)
+{
+	struct stream_id next;
+
+	if (chain_first_after(round->db, round->published, &next, err) < 0)
+		return -1;
+	*ret_ahead = next.ms != 0 && stream_id_compare(next, cursor) <= 0;
+	return 0;
+}
+
+static int answer_one(
+    struct replay *r, struct round *round, const char *field, const char *asked, struct err *err)
+{
+	const char *consumer = field + strlen(ask_prefix);
+	struct chain_place place;
+	struct stream_id cursor;
+	bool ahead = false;
+
+	if (!stream_id_parse(asked, &cursor))
+		return ignore(r, round->stream, field, err);
+	if (round->first.ms == 0)
+		return 0; /* an empty stream does not tell yet what it will begin with */
+	if (chain_know(round->db, cursor, round->first, &place, err) < 0)
+		return -1;
+	if (!place.known)
+		return answer(r, round->stream, consumer, asked, "start", err);
+	if (place.is_void)
+		return replay(r, round, consumer, asked, cursor, err);
+	if (is_ahead(round, cursor, &ahead, err) < 0 || ahead)
+		return ahead ? 0 : -1;
+	if (place.lacks)
+		return replay(r, round, consumer, asked, cursor, err);
+	return answer(r, round->stream, consumer, asked, "none", err);
+}
+
+/* The tick of an answer "<cursor> <tick>" or "<cursor> <tick>-0"; 0: there is none in it. */
+static int64_t tick_of(const char *text)
 {
 	const char *space = strchr(text, ' ');
-	int64_t tick = space ? strtoll(space + 1, NULL, 10) : 0;
+
+	return space ? strtoll(space + 1, NULL, 10) : 0;
+}
+
+/* One that the chain has not come to yet is no promise of ours. */
+static void note_promise(struct replay *r, const struct round *round, const char *text)
+{
+	int64_t tick = tick_of(text);
 
 	if (tick <= *round->last_tick)
 		promise(r, tick);
@@ -179,15 +221,24 @@ static int run_field(
 	return 0;
 }
 
-int replay_run(struct replay *r, struct db *db, struct stream *stream, struct stream_id first,
+int replay_run(struct replay *r, struct db *db, struct stream *stream, struct stream_id published,
     int64_t least_tick, int64_t *last_tick, bool *ret_raced, struct err *err)
 {
-	struct round round = {db, stream, first, least_tick, last_tick, false};
+	struct round round = {.db = db,
+	    .stream = stream,
+	    .published = published,
+	    .least_tick = least_tick,
+	    .last_tick = last_tick};
+	struct stream_state state = {.kind = STREAM_MISSING};
 	redisReply *reply = NULL;
 	int rc = -1;
 
-	if (redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
+	/* The stream comes after the questions: the bookmark that comes with one keeps others from
+	 * trimming further, but until then they may. */
+	if (redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0 ||
+	    (reply->elements > 0 && stream_look(stream, &state, err) < 0))
 		goto done;
+	round.first = state.first;
 	r->promised = 0;
 	for (size_t i = 0; i + 1 < reply->elements && !round.raced; i += 2) {
 		const char *field = redis_text(reply->element[i]);
@@ -196,6 +247,58 @@ int replay_run(struct replay *r, struct db *db, struct stream *stream, struct st
 			goto done;
 	}
 	*ret_raced = round.raced;
+	rc = 0;
+done:
+	freeReplyObject(reply);
+	return rc < 0 ? err_wrap(err, "replay") : 0;
+}
+
+/* Rows of a tick come wherever the stream ends, as long as no repair has made it void. */
+static int is_lasting(struct db *db, const char *text, bool *ret_lasts, struct err *err)
+{
+	struct stream_id first_row = {(uint64_t)tick_of(text), 1};
+	struct chain_place place;
+
+	*ret_lasts = false;
+	if (first_row.ms == 0 || strchr(strchr(text, ' '), '-'))
+		return 0;
+	if (chain_know(db, first_row, STREAM_ID_ZERO, &place, err) < 0)
+		return -1;
+	*ret_lasts = place.known && !place.is_void;
+	return 0;
+}
+
+static int revoke_one(struct replay *r, struct db *db, struct stream *stream, const char *field,
+    const char *text, struct err *err)
+{
+	char asked[STREAM_ID_SIZE];
+	const char *argv[] = {r->key, field + strlen(answer_prefix), text, asked};
+	size_t len = strcspn(text, " ");
+	bool lasts = false;
+
+	if (len >= sizeof(asked) || text[len] == '\0')
+		return ignore(r, stream, field, err);
+	memcpy(asked, text, len);
+	asked[len] = '\0';
+	if (is_lasting(db, text, &lasts, err) < 0)
+		return -1;
+	return lasts ? 0 : script_run(stream_redis(stream), &r->revoke, 1, 4, argv, NULL, err);
+}
+
+int replay_revoke(struct replay *r, struct db *db, struct stream *stream, struct err *err)
+{
+	redisReply *reply = NULL;
+	int rc = -1;
+
+	if (redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
+		goto done;
+	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
+		const char *field = redis_text(reply->element[i]);
+		const char *text = redis_text(reply->element[i + 1]);
+		if (field && text && strncmp(field, answer_prefix, strlen(answer_prefix)) == 0 &&
+		    revoke_one(r, db, stream, field, text, err) < 0)
+			goto done;
+	}
 	rc = 0;
 done:
 	freeReplyObject(reply);

@@ -76,13 +76,22 @@ END
 $$;
 COMMENT ON FUNCTION intake.tick_cap IS 'The greatest outbox id that still belongs to this tick; NULL: the tick is void';
 
-CREATE FUNCTION intake.in_tick(of_shard smallint, of_tick bigint, row_id bigint, row_xid xid8)
+CREATE FUNCTION intake.was_in_tick(of_shard smallint, of_tick bigint, row_id bigint, row_xid xid8)
 RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
-	RETURN row_id <= intake.tick_cap(of_shard, of_tick) AND EXISTS (
+	RETURN EXISTS (
 	    SELECT FROM intake.tick_window(of_shard, of_tick) AS w
 	    WHERE pg_visible_in_snapshot(row_xid, w.hi) AND NOT pg_visible_in_snapshot(row_xid, w.lo)
 	      AND row_id > w.after_id);
+END
+$$;
+COMMENT ON FUNCTION intake.was_in_tick IS 'Whether an outbox row, by id and xid, stands in the batch of this tick, or did until a repair made it void there';
+
+CREATE FUNCTION intake.in_tick(of_shard smallint, of_tick bigint, row_id bigint, row_xid xid8)
+RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN row_id <= intake.tick_cap(of_shard, of_tick)
+	    AND intake.was_in_tick(of_shard, of_tick, row_id, row_xid);
 END
 $$;
 COMMENT ON FUNCTION intake.in_tick IS 'Whether an outbox row, by id and xid, stands in the batch of this tick';

@@ -46,8 +46,6 @@ CREATE TABLE effects.cursor (
 	consumer    text COLLATE "C" NOT NULL,
 	shard       smallint NOT NULL,
 	stream_id   text NOT NULL DEFAULT '0-0',
-	replay_from text,
-	replay_at   text,
 	starts_at   text,
 	starts      integer NOT NULL DEFAULT 0,
 	purge_floor text,
@@ -57,21 +55,11 @@ CREATE TABLE effects.cursor (
 COMMENT ON TABLE effects.cursor IS 'Up to which stream ID a shard is applied; moves in the transaction of the effects, by compare-and-advance (P10, P11)';
 COMMENT ON COLUMN effects.cursor.consumer IS 'Whose';
 COMMENT ON COLUMN effects.cursor.shard IS 'Which stream';
-COMMENT ON COLUMN effects.cursor.stream_id IS 'The last entry applied; 0-0: none';
-COMMENT ON COLUMN effects.cursor.replay_from IS 'Where the cursor was when the newest replay began: if the replay is lost half-way, it is asked for again from here';
-COMMENT ON COLUMN effects.cursor.replay_at IS 'Where that replay begins in the stream';
+COMMENT ON COLUMN effects.cursor.stream_id IS 'The last entry applied, or where a replay begins; 0-0: none; 0-1: none any more, the database had been further';
 COMMENT ON COLUMN effects.cursor.starts_at IS 'The entry whose attempts starts counts';
 COMMENT ON COLUMN effects.cursor.starts IS 'Attempts begun at starts_at, committed before each';
 COMMENT ON COLUMN effects.cursor.purge_floor IS 'Inbox rows below this stream ID have been purged';
 COMMENT ON COLUMN effects.cursor.made_at IS 'When this consumer began here: what was trimmed before, it never got';
-
--- A replay is one tick, and goes on in later ones where somebody else's entry cut it in pieces.  Nobody
--- says when it is complete: it is taken to be when the cursor is at ticks of an hour later.
-CREATE FUNCTION effects.is_replaying(stream_id text, replay_at text)
-RETURNS boolean LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
-	SELECT split_part(stream_id, '-', 1)::numeric < split_part(replay_at, '-', 1)::numeric + 3600000
-$$;
-COMMENT ON FUNCTION effects.is_replaying IS 'Whether a cursor may be in the replay that begins at replay_at; NULL: none ever began';
 
 CREATE TABLE effects.parked (
 	consumer     text COLLATE "C" NOT NULL,

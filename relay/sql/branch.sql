@@ -1,9 +1,11 @@
 -- Cut a repair or replay tick: its batch is every row after a position.
 -- $1 shard  $2 the last tick, as the relay knows it  $3 the least name  $4, $5 the position
 -- $6 replay
--- The position is set back to one that a batch can begin at: a tick of the chain that is not void.
+-- A replay begins where it is asked to.  A repair does where the stream's newest entry of ours is; when
+-- that position is void, at the least of where the repairs began that made it so, and where its own
+-- tick did, if that is one of a repair or replay: what is not void is then in order as before.
 -- Gives moved, nests and tick as tick.sql does.
-WITH last AS MATERIALIZED (
+WITH RECURSIVE last AS MATERIALIZED (
 	SELECT tick, snapshot, intake.current_snapshot() AS now_sees
 	FROM intake.tick WHERE shard = $1 ORDER BY tick DESC LIMIT 1
 ), judged AS MATERIALIZED (
@@ -19,13 +21,16 @@ WITH last AS MATERIALIZED (
 	UNION ALL
 	(SELECT tick, 0 FROM intake.tick WHERE shard = $1 AND tick > $4 ORDER BY tick LIMIT 1)
 	ORDER BY tick LIMIT 1
-), solid AS (
+), back AS (
 	SELECT tick, id FROM given
-	UNION ALL
+	UNION
 	SELECT r.from_tick, r.from_id
-	FROM given AS g JOIN intake.tick AS r ON r.shard = $1 AND NOT r.replay
-	    AND r.from_tick <= g.tick AND r.tick > g.tick AND (r.from_tick, r.from_id) < (g.tick, g.id)
-	ORDER BY tick, id LIMIT 1
+	FROM back AS b JOIN intake.tick AS v ON v.shard = $1 AND NOT v.replay AND v.tick > b.tick
+	    AND (v.from_tick, v.from_id) < (b.tick, b.id)
+	JOIN intake.tick AS r ON r.shard = $1 AND r.from_tick IS NOT NULL AND r.tick IN (v.tick, b.tick)
+	WHERE NOT $6
+), solid AS (
+	SELECT tick, id FROM back ORDER BY tick, id LIMIT 1
 ), cut AS (
 	INSERT INTO intake.tick (shard, previous_tick, tick, snapshot, from_tick, from_id, replay)
 	SELECT $1, j.tick,

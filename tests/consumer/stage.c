@@ -228,6 +228,37 @@ bool stage_await_field(struct stage *s, const char *name, const char *value)
 	return await(field_is, &(struct expectation){s, name, value}, STAGE_MS);
 }
 
+bool stage_answer(struct stage *s, const char *what)
+{
+	char *asked = stage_redis_text(s, "HGET " STAGE_REPLAY " ask:" STAGE_CONSUMER), *text;
+
+	if (!asked)
+		return false;
+	text = text_format("%s %s", asked, what);
+	stage_redis(s, "HSET " STAGE_REPLAY " answer:" STAGE_CONSUMER " %s", text);
+	stage_redis(s, "HDEL " STAGE_REPLAY " ask:" STAGE_CONSUMER);
+	free(text);
+	free(asked);
+	return true;
+}
+
+struct reply {
+	struct stage *s;
+	const char *what;
+};
+
+static bool answer(void *ctx)
+{
+	const struct reply *r = ctx;
+
+	return stage_answer(r->s, r->what);
+}
+
+bool stage_await_answer(struct stage *s, const char *what)
+{
+	return await(answer, &(struct reply){s, what}, STAGE_MS);
+}
+
 bool stage_await_cursor(struct stage *s, const char *id)
 {
 	return world_await_int(s->w, 1, STAGE_MS,

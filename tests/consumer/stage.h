@@ -57,6 +57,11 @@ bool stage_await_cursor(struct stage *s, const char *id);
 bool stage_await_field(
     struct stage *s, const char *field, const char *value); /* of the replay hash */
 
+/* As the relay: answer what the consumer asks, in the form "<its cursor> <what>".  The first does
+ * it if something is asked; the second waits for that. */
+bool stage_answer(struct stage *s, const char *what);
+bool stage_await_answer(struct stage *s, const char *what);
+
 /* Wait until n effects are in the log. */
 bool stage_await_effects(struct stage *s, int n);
 

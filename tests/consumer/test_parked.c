@@ -234,6 +234,7 @@ static void what_is_parked_comes_again(void)
 	CHECK(stage_await_bookmark(s, "1767225600001-15"));
 	stage_redis(s, "FLUSHALL");
 	stage_add_many(s, TICK, 1, 14);
+	CHECK(stage_await_answer(s, "start"));
 	CHECK(stage_await_bookmark(s, "1767225600000-14"));
 	stage_check_by_subject(s, 12);
 	CHECK(stage_await_parked(s, "failed m5 held m10 held m15"));

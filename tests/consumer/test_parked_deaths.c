@@ -210,6 +210,7 @@ static void deaths_at_what_was_applied(void)
 	stage_redis(s, "DEL " STAGE_STREAM);
 	stage_add(s, 0, TICK, 5);
 	p = stage_consumer(s, twice, "consumer.after_start=crash");
+	CHECK(stage_await_answer(s, "start"));
 	CHECK_INT(proc_wait(p, STAGE_MS), 128 + SIGKILL);
 	proc_restart(p);
 	CHECK_INT(proc_wait(p, STAGE_MS), 128 + SIGKILL);

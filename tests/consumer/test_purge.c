@@ -91,6 +91,7 @@ static void what_comes_again_after_the_purge(void)
 	stage_redis(s, "SET %s %lld-0", FLOOR_KEY, (long long)T - 1);
 	stage_redis(s, "DEL %s", STAGE_STREAM);
 	stage_add(s, 0, T, 5);
+	CHECK(stage_await_answer(s, "start"));
 	CHECK(world_await_int(s->w, 1, STAGE_MS,
 	    "SELECT count(*) FROM effects.parked WHERE message_id = 'm5' AND state = 'failed'"
 	    " AND error LIKE '%%the inbox is purged below%%'"));
@@ -172,6 +173,7 @@ static void two_dead_letters_of_one_purchase(void)
 	stage_redis(s, "DEL %s", STAGE_STREAM);
 	stage_add(s, 0, T, 5);
 	stage_add(s, 0, T, 10);
+	CHECK(stage_await_answer(s, "start"));
 	CHECK(stage_await_parked(s, "failed m5 failed m10"));
 	world_sql(s->w, "DELETE FROM stage.log");
 	stage_poison(s, 5);

@@ -10,6 +10,7 @@
 #define ASK "ask:" STAGE_CONSUMER
 #define ANSWER "answer:" STAGE_CONSUMER
 #define CURSOR_10 "1767225600000-10"
+#define HALF_WAY "1767225600005-13"
 
 static void forget_after_10(struct stage *s)
 {
@@ -186,7 +187,7 @@ static struct stage *half_way(struct proc **ret_consumer)
 	play_again(s, TICK + 5, 13);
 	CHECK(stage_await_effects(s, 13));
 	CHECK(stage_await_field(s, ANSWER, NULL));
-	CHECK(stage_await_bookmark(s, "1767225600005-13"));
+	CHECK(stage_await_bookmark(s, HALF_WAY));
 	return s;
 }
 
@@ -198,13 +199,14 @@ static void a_replay_that_redis_loses(void)
 
 	stage_redis(s, "DEL " STAGE_STREAM);
 	stage_add_many(s, TICK, 16, 20);
-	CHECK(stage_await_field(s, ASK, CURSOR_10));
-	CHECK(stage_await_cursor(s, CURSOR_10));
-	answer(s, CURSOR_10, "1767225600009");
-	play_again(s, TICK + 9, 20);
+	CHECK(stage_await_field(s, ASK, HALF_WAY));
+	CHECK(stage_await_cursor(s, HALF_WAY));
+	play_again(s, TICK + 5, 20);
+	CHECK(stage_await_says(p, "/readyz", "waiting for the relay"));
+	answer(s, HALF_WAY, "none");
 	CHECK(stage_await_effects(s, 20));
 	stage_check_effects(s, 20);
-	CHECK(stage_await_cursor(s, "1767225600009-20"));
+	CHECK(stage_await_cursor(s, "1767225600005-20"));
 	stage_close(s);
 }
 
@@ -223,9 +225,99 @@ static void a_replay_that_a_repair_voids(void)
 	stage_redis(s, "XADD " STAGE_STREAM " %lld-0 some thing", (long long)TICK + 6);
 	stage_add(s, 0, TICK + 7, 21);
 	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, HALF_WAY));
+	answer(s, HALF_WAY, "1767225600008");
+	stage_add_many(s, TICK + 8, 14, 21);
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	stage_close(s);
+}
+
+/* The relay takes its answer back when the stream is another one than it was about. */
+static void an_answer_that_is_taken_back(void)
+{
+	struct proc *p;
+	struct stage *s = asking(&p);
+
+	answer(s, CURSOR_10, "1767225600005");
+	CHECK(proc_await_log(p, "waiting for the relay", STAGE_MS));
+	stage_redis(s, "HDEL " STAGE_REPLAY " " ANSWER);
 	CHECK(stage_await_field(s, ASK, CURSOR_10));
-	CHECK(stage_await_cursor(s, CURSOR_10));
-	answer(s, CURSOR_10, "none");
+	answer(s, CURSOR_10, "1767225600007");
+	play_again(s, TICK + 7, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	stage_close(s);
+}
+
+/* All is applied, but where the cursor stood is void: the relay names where to go on. */
+static void nothing_follows(void)
+{
+	struct proc *p;
+	struct stage *s = stage_open(1);
+
+	stage_add_many(s, TICK, 1, 20);
+	p = stage_consumer(s, NULL, NULL);
+	CHECK(stage_await_bookmark(s, "1767225600000-20"));
+	proc_kill(p, SIGKILL);
+	proc_wait(p, STAGE_MS);
+	stage_redis(s, "DEL " STAGE_STREAM);
+	stage_add_many(s, TICK, 1, 10);
+	stage_add_many(s, TICK + 5, 11, 20);
+	proc_restart(p);
+	CHECK(stage_await_field(s, ASK, "1767225600000-20"));
+	answer(s, "1767225600000-20", "1767225600006-0");
+	CHECK(stage_await_cursor(s, "1767225600006-0"));
+	/* That is no entry, nor does a row of its tick come. */
+	CHECK(stage_await_field(s, ASK, "1767225600006-0"));
+	answer(s, "1767225600006-0", "none");
+	stage_add(s, 0, TICK + 7, 21);
+	CHECK(stage_await_effects(s, 21));
+	stage_check_effects(s, 21);
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	CHECK_INT(proc_alive(p), 1);
+	stage_close(s);
+}
+
+/* The intake lost history: what the stream holds from its beginning is absorbed or new. */
+static void a_cursor_that_the_relay_does_not_know(void)
+{
+	struct proc *p;
+	struct stage *s = stage_open(1);
+
+	stage_add_many(s, TICK + 9, 1, 20);
+	p = stage_consumer(s, NULL, NULL);
+	CHECK(stage_await_bookmark(s, "1767225600009-20"));
+	stage_redis(s, "DEL " STAGE_STREAM);
+	stage_add_many(s, TICK, 16, 25);
+	CHECK(stage_await_field(s, ASK, "1767225600009-20"));
+	answer(s, "1767225600009-20", "start");
+	CHECK(stage_await_effects(s, 25));
+	stage_check_effects(s, 25);
+	CHECK(proc_log_has(p, "reading the stream from its beginning"));
+	CHECK(stage_await_field(s, ANSWER, NULL));
+	stage_close(s);
+}
+
+/* A thousand entries of somebody else's: the cursor stands at one, which is an entry as any. */
+static void at_somebody_elses_entry(void)
+{
+	static const char at_last[] = "1767225600265-0";
+	struct stage *s = stage_open(1);
+
+	stage_add_many(s, TICK, 1, 20);
+	stage_consumer(s, NULL, NULL);
+	CHECK(stage_await_effects(s, 20));
+	stage_redis(s, "EVAL %s 1 " STAGE_STREAM,
+	    "for i = 10, 1009 do redis.call('XADD', KEYS[1], (1767225600000 + i) .. '-0', 'a', "
+	    "'b') end");
+	CHECK(stage_await_cursor(s, at_last));
+	CHECK(stage_await_bookmark(s, at_last));
+	/* Only one more look at everything finds this out. */
+	stage_redis(s, "XGROUP SETID " STAGE_STREAM " " STAGE_CONSUMER " 0");
+	CHECK(stage_await_bookmark(s, at_last));
+	CHECK(stage_await_field(s, ASK, NULL));
+	stage_add(s, 0, TICK + 2000, 21);
 	CHECK(stage_await_effects(s, 21));
 	stage_check_effects(s, 21);
 	stage_close(s);
@@ -304,8 +396,8 @@ static void restored_to_nothing(void)
 	world_sql(s->w, "TRUNCATE stage.log, effects.inbox, effects.cursor");
 	trim_up_to_15(s);
 	proc_restart(p);
-	CHECK(stage_await_field(s, ASK, "0-0"));
-	stage_redis(s, "HSET " STAGE_REPLAY " " ANSWER " %s", "0-0 1767225600005");
+	CHECK(stage_await_field(s, ASK, "0-1"));
+	answer(s, "0-1", "1767225600005");
 	stage_add_many(s, TICK + 5, 1, 20);
 	CHECK(stage_await_effects(s, 20));
 	stage_check_effects(s, 20);
@@ -321,6 +413,10 @@ static const struct check checks[] = {
     {"a tick that is given up", a_tick_that_is_given_up},
     {"a replay that Redis loses", a_replay_that_redis_loses},
     {"a replay that a repair voids", a_replay_that_a_repair_voids},
+    {"an answer that is taken back", an_answer_that_is_taken_back},
+    {"nothing follows", nothing_follows},
+    {"a cursor that the relay does not know", a_cursor_that_the_relay_does_not_know},
+    {"at somebody else's entry", at_somebody_elses_entry},
     {"flushed at the same time", flushed_at_the_same_time},
     {"restored while running", restored_while_running},
     {"restored under a batch", restored_under_a_batch},

@@ -87,7 +87,7 @@ static void flushed_while_looked_at(void)
 	CHECK_INT(pthread_create(&thread, NULL, search, &s), 0);
 	CHECK(world_await_int(w, 1, WAIT_MS,
 	    "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' "
-	    "AND query LIKE '%%Which of some stream entries is ours%%'"));
+	    "AND query LIKE '%%Which of some stream entries are ours%%'"));
 	world_redis_run(w, "FLUSHALL");
 	PQfinish(lock);
 	pthread_join(thread, NULL);

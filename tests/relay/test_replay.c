@@ -35,13 +35,18 @@ static char *id_of_row(struct world *w, int64_t id)
 	    w, "SELECT tick || '-' || id FROM witness.entry WHERE id = %lld", (long long)id);
 }
 
-static void check_answer_none(struct world *w, const char *cursor)
+static void check_answer(struct world *w, const char *cursor, const char *what)
 {
-	char *answer = ask(w, cursor), *expected = text_format("%s none", cursor);
+	char *answer = ask(w, cursor), *expected = text_format("%s %s", cursor, what);
 
 	CHECK_STR(answer, expected);
 	free(answer);
 	free(expected);
+}
+
+static void check_answer_none(struct world *w, const char *cursor)
+{
+	check_answer(w, cursor, "none");
 }
 
 /* "<cursor> <tick>" */
@@ -67,7 +72,7 @@ static void nothing_to_replay(void)
 	world_redis_run(w, "XGROUP CREATE " STREAM " g %s", cursor);
 	CHECK(stack_await_length(w, 31)); /* row 20 itself is still there */
 	check_answer_none(w, cursor);
-	check_answer_none(w, "99999999999999-0");
+	check_answer(w, "99999999999999-0", "start");
 	free(cursor);
 	world_close(w);
 }
@@ -243,6 +248,7 @@ static void nonsense_is_asked(void)
 
 	world_redis_run(w, "HSET " REPLAY " ask:c nonsense other thing");
 	CHECK(proc_await_log(relay, "not a position", WAIT_MS));
+	stack_emit(w, "a", 1);
 	check_answer_none(w, "0-0");
 	CHECK_INT(world_redis_int(w, "HEXISTS " REPLAY " other"), 1);
 	world_close(w);
