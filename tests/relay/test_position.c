@@ -257,6 +257,22 @@ static void wrong_type(void)
 	CHECK_INT(position_decide(&in).reason, PAUSE_WRONG_TYPE);
 }
 
+static void void_entries_come_back(void)
+{
+	struct position_input in = usual();
+	struct position p;
+
+	in.last = in.stray = at(1500, 18);
+	in.above = 3;
+	p = position_decide(&in);
+	CHECK_INT(p.action, POSITION_REPAIR);
+	check_id(p.start, 1500, 18);
+	in.unpublished = at(2000, 6); /* above the stream's end, but what follows is not it */
+	CHECK_INT(position_decide(&in).action, POSITION_REPAIR);
+	in.kind = STREAM_WRONG_TYPE;
+	CHECK_INT(position_decide(&in).action, POSITION_PAUSE);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
@@ -268,6 +284,7 @@ int main(int argc, char **argv)
 	    {"empty, groups: from the lowest acknowledged less the margin", empty_with_groups},
 	    {"emptied by hand: repair", emptied_by_hand},
 	    {"older than all that is retained: gap", older_than_all_retained},
+	    {"void entries of an older copy: repair", void_entries_come_back},
 	    {"foreign entries, nothing behind them: go on above", foreign_and_nothing_behind},
 	    {"foreign entries, rows behind them: repair", foreign_and_rows_behind},
 	    {"foreign entries in a new stream: repair", foreign_in_a_new_stream},
