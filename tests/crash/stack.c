@@ -32,17 +32,9 @@ void stack_close(struct stack *s)
 
 void stack_keep_streams(struct stack *s)
 {
-	redisContext *redis = world_redis(s->world);
-
-	for (unsigned shard = 0; shard < SHARDS; shard++) {
-		redisReply *reply = redisCommand(
-		    redis, "XGROUP CREATE umavez:purchases:{%u} keeper 0 MKSTREAM", shard);
-
-		if (reply == NULL || reply->type != REDIS_REPLY_STATUS)
-			die("XGROUP CREATE: %s", reply ? reply->str : redis->errstr);
-		freeReplyObject(reply);
-	}
-	redisFree(redis);
+	for (unsigned shard = 0; shard < SHARDS; shard++)
+		world_redis_run(
+		    s->world, "XGROUP CREATE umavez:purchases:{%u} keeper 0 MKSTREAM", shard);
 }
 
 /* The defaults, then what the test wants. */

@@ -15,6 +15,10 @@
 
 #define START_MS 30000
 #define STOP_MS 10000
+#define MAX_ARGS 40
+
+/* For how long a node of a cluster may say nothing until it counts as dead. */
+#define NODE_TIMEOUT_MS "2000"
 
 struct redis_server {
 	char *dir;
@@ -22,10 +26,27 @@ struct redis_server {
 	char *socket;
 	char *acl;
 	struct proc *proc;
-	int port, reserved; /* 0: on the socket only; else the port is kept for it */
+	int port, reserved;         /* 0: on the socket only; else the port is kept for it */
+	int bus_port, reserved_bus; /* of a node of a cluster; 0: it is none */
 };
 
-struct redis_server *redis_server_new(const char *dir, const char *log)
+/* The part of the command line that all servers share, and what comes behind it. */
+static void make_process(struct redis_server *s, const char *const *more)
+{
+	const char *argv[MAX_ARGS] = {"redis-server", "--unixsocket", s->socket, "--dir", s->dir,
+	    "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
+	    "--enable-debug-command", "local", "--aclfile", s->acl};
+	struct proc_spec spec = {.argv = argv, .log = s->log};
+	size_t n = 0;
+
+	while (argv[n] != NULL)
+		n++;
+	for (; *more != NULL && n < MAX_ARGS - 1; more++)
+		argv[n++] = *more;
+	s->proc = proc_new(&spec);
+}
+
+static struct redis_server *new_server(const char *dir, const char *log)
 {
 	struct redis_server *s = calloc(1, sizeof(*s));
 
@@ -38,11 +59,34 @@ struct redis_server *redis_server_new(const char *dir, const char *log)
 	s->socket = text_format("%s/redis.sock", dir);
 	s->acl = text_format("%s/users.acl", dir);
 	file_write(s->acl, schema_redis_acl);
-	const char *const argv[] = {"redis-server", "--port", "0", "--unixsocket", s->socket,
-	    "--dir", dir, "--save", "", "--appendonly", "no", "--repl-diskless-sync-delay", "0",
-	    "--enable-debug-command", "local", "--aclfile", s->acl, NULL};
-	struct proc_spec spec = {.argv = argv, .log = log};
-	s->proc = proc_new(&spec);
+	return s;
+}
+
+struct redis_server *redis_server_new(const char *dir, const char *log)
+{
+	static const char *const more[] = {"--port", "0", NULL};
+	struct redis_server *s = new_server(dir, log);
+
+	make_process(s, more);
+	return s;
+}
+
+struct redis_server *redis_server_new_node(const char *dir, const char *log)
+{
+	struct redis_server *s = new_server(dir, log);
+	char *port, *bus_port;
+
+	s->reserved = port_reserve(&s->port);
+	s->reserved_bus = port_reserve(&s->bus_port);
+	port = text_format("%d", s->port);
+	bus_port = text_format("%d", s->bus_port);
+	const char *const more[] = {"--bind", "127.0.0.1", "--port", port, "--cluster-enabled",
+	    "yes", "--cluster-port", bus_port, "--cluster-node-timeout", NODE_TIMEOUT_MS,
+	    "--cluster-replica-validity-factor", "0", "--cluster-allow-replica-migration", "no",
+	    "--cluster-require-full-coverage", "no", NULL};
+	make_process(s, more);
+	free(port);
+	free(bus_port);
 	return s;
 }
 
@@ -53,6 +97,8 @@ void redis_server_free(struct redis_server *s)
 	proc_free(s->proc);
 	if (s->port != 0)
 		close(s->reserved);
+	if (s->bus_port != 0)
+		close(s->reserved_bus);
 	free(s->dir);
 	free(s->log);
 	free(s->socket);
@@ -143,7 +189,7 @@ void redis_server_start(struct redis_server *s, bool keep_data)
 		die("Redis did not start");
 	}
 	switch_users_on(s);
-	if (s->port != 0)
+	if (s->port != 0 && s->bus_port == 0)
 		listen_on_port(s);
 }
 
@@ -181,6 +227,11 @@ void redis_server_go_on(struct redis_server *s)
 int redis_server_port(const struct redis_server *s)
 {
 	return s->port;
+}
+
+int redis_server_bus_port(const struct redis_server *s)
+{
+	return s->bus_port;
 }
 
 pid_t redis_server_pid(const struct redis_server *s)

@@ -16,6 +16,11 @@ struct redis_server;
 struct redis_server *redis_server_new(const char *dir, const char *log);
 void redis_server_free(struct redis_server *s); /* kills it; NULL is fine */
 
+/* The same for one that is to be a node of a cluster: it listens on a port of 127.0.0.1, too, and
+ * for the other nodes on another one. Redis 7. */
+struct redis_server *redis_server_new_node(const char *dir, const char *log);
+int redis_server_bus_port(const struct redis_server *s);
+
 /* Returns when it answers. keep_data false: what was saved in dir is removed first. */
 void redis_server_start(struct redis_server *s, bool keep_data);
 

@@ -4,7 +4,6 @@
 #include "tests/support/files.h"
 #include "world_text.h"
 
-#include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -62,17 +61,17 @@ static void copy_entry(struct copy *c, unsigned shard, int64_t place, const redi
 	copy_row(c);
 }
 
-static void copy_stream(struct copy *c, redisContext *redis, unsigned shard)
+static void copy_stream(struct copy *c, struct world *w, unsigned shard)
 {
 	char after[64] = "-";
 	int64_t place = 0;
 	redisReply *page;
 
 	for (;;) {
-		page = redisCommand(
-		    redis, "XRANGE umavez:purchases:{%u} %s + COUNT " PAGE, shard, after);
-		if (page == NULL || page->type != REDIS_REPLY_ARRAY)
-			die("XRANGE: %s", page && page->str ? page->str : redis->errstr);
+		page = world_redis_reply(
+		    w, "XRANGE umavez:purchases:{%u} %s + COUNT " PAGE, shard, after);
+		if (page->type != REDIS_REPLY_ARRAY)
+			die("XRANGE: %s", page->str ? page->str : "no array");
 		if (page->elements == 0)
 			break;
 		for (size_t i = 0; i < page->elements; i++)
@@ -92,33 +91,30 @@ static unsigned shard_count(struct world *w)
 int64_t witness_entries_added(struct world *w)
 {
 	unsigned shards = shard_count(w);
-	redisContext *redis = world_redis(w);
 	int64_t added = 0;
 
 	for (unsigned shard = 0; shard < shards; shard++) {
-		redisReply *info = redisCommand(redis, "XINFO STREAM umavez:purchases:{%u}", shard);
+		redisReply *info =
+		    world_redis_reply(w, "XINFO STREAM umavez:purchases:{%u}", shard);
 		const redisReply *value = NULL;
 
 		/* No such key: nothing was ever added. */
-		if (info != NULL && info->type == REDIS_REPLY_ARRAY)
+		if (info->type == REDIS_REPLY_ARRAY)
 			value = field(info, "entries-added");
 		added += value ? value->integer : 0;
 		freeReplyObject(info);
 	}
-	redisFree(redis);
 	return added;
 }
 
 void witness_streams(struct world *w)
 {
 	unsigned shards = shard_count(w);
-	redisContext *redis = world_redis(w);
 	struct copy *c;
 
 	world_sql(w, "TRUNCATE witness.entry");
 	c = copy_new(w, "witness.entry");
 	for (unsigned shard = 0; shard < shards; shard++)
-		copy_stream(c, redis, shard);
+		copy_stream(c, w, shard);
 	copy_end(c);
-	redisFree(redis);
 }

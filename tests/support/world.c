@@ -1,3 +1,4 @@
+#include "tests/support/cluster.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
 #include "tests/support/seed.h"
@@ -179,6 +180,7 @@ void world_close(struct world *w)
 	PQfinish(w->sql);
 	pg_server_free(w->pg_standby);
 	pg_server_free(w->pg);
+	cluster_free(w->cluster);
 	sentinels_free(w->sentinels);
 	redis_server_free(w->redis_replica);
 	redis_server_free(w->redis);

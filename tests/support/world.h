@@ -58,8 +58,9 @@ const char *world_redis_url(const struct world *w);    /* may do all; the servic
 PGconn *world_pg(struct world *w);
 redisContext *world_redis(struct world *w);
 
-/* One command on a connection of its own, formatted as by redisCommand(); dies on an error reply.
- */
+/* One command on a connection of its own, formatted as by redisCommand(), at the node of a cluster
+ * that serves it.  All but the first die on an error reply. */
+redisReply *world_redis_reply(struct world *w, const char *fmt, ...); /* freeReplyObject() it */
 void world_redis_run(struct world *w, const char *fmt, ...);
 int64_t world_redis_int(struct world *w, const char *fmt, ...);
 char *world_redis_text(struct world *w, const char *fmt, ...); /* malloc'd; NULL for nil */
@@ -108,6 +109,10 @@ int world_redis_port(const struct world *w); /* of the master, and of the replic
 int world_redis_replica_port(const struct world *w);
 struct sentinels;
 struct sentinels *world_sentinels(const struct world *w); /* NULL: none */
+
+/* A Redis Cluster (cluster.h), which belongs to the world.  From then on all URLs of Redis and what
+ * world_redis_run() and the like do mean this one; so before any service is started. */
+struct cluster *world_redis_add_cluster(struct world *w);
 
 /*
  * Services. args is NULL-terminated and comes after the options that the world gives by itself

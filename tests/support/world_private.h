@@ -35,6 +35,7 @@ struct world {
 	struct redis_server *redis;         /* the master */
 	struct redis_server *redis_replica; /* NULL: none, and no sentinels */
 	struct sentinels *sentinels;
+	struct cluster *cluster; /* instead of them all; NULL: there is none */
 	char *urls[ROLE_COUNT];
 	char *redis_urls[ROLE_COUNT];
 	struct signer *signer;
