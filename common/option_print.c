@@ -154,7 +154,7 @@ static const char blanks[] = " \t\n\v\f\r";
 
 static bool is_url(const char *text)
 {
-	return strncmp(text + strspn(text, "abcdefghijklmnopqrstuvwxyz-"), "://", 3) == 0;
+	return strncmp(text + strspn(text, "abcdefghijklmnopqrstuvwxyz+-"), "://", 3) == 0;
 }
 
 /* How long the value is that begins here: up to the next parameter of a URL, or in libpq's keyword

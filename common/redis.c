@@ -104,12 +104,25 @@ static int finish(
 	return 0;
 }
 
-static int exchange(
+int redis_exchange(
     struct redis *r, const char *command, size_t len, redisReply **ret_reply, struct err *err)
 {
 	if (send_all(r, command, len, err) < 0)
 		return -1;
 	return receive(r, ret_reply, err);
+}
+
+/* The same, at the other node if this one says that it has the key. */
+static int exchange(
+    struct redis *r, const char *command, size_t len, redisReply **ret_reply, struct err *err)
+{
+	redisReply *reply = NULL;
+
+	if (redis_exchange(r, command, len, &reply, err) < 0 ||
+	    redis_cluster_ask(r, command, len, &reply, err) < 0)
+		return -1;
+	*ret_reply = reply;
+	return 0;
 }
 
 /* Takes over the formatted command. */
@@ -145,6 +158,38 @@ int redis_command(struct redis *r, redisReply **ret_reply, struct err *err, cons
 	return run_formatted(r, 0, command, (size_t)len, doing, ret_reply, err);
 }
 
+int redis_multi(struct redis *r, struct err *err)
+{
+	if (redis_command(r, NULL, err, "MULTI") < 0)
+		return -1;
+	r->multi = true;
+	return 0;
+}
+
+/* Redis runs the commands of a transaction all, also after one that fails. */
+static int check_exec(struct redis *r, const redisReply *reply, struct err *err)
+{
+	if (reply->type != REDIS_REPLY_ARRAY)
+		return err_set(err, ERR_RETRY, "Redis: EXEC: unexpected reply");
+	for (size_t i = 0; i < reply->elements; i++)
+		if (reply->element[i]->type == REDIS_REPLY_ERROR)
+			return redis_error(r, reply->element[i], "EXEC", err);
+	return 0;
+}
+
+int redis_exec(struct redis *r, struct err *err)
+{
+	redisReply *reply = NULL;
+	int rc;
+
+	if (redis_command(r, &reply, err, "EXEC") < 0)
+		return -1;
+	r->multi = false;
+	rc = check_exec(r, reply, err);
+	freeReplyObject(reply);
+	return rc;
+}
+
 static char *format(int argc, const char **argv, const size_t *lens, size_t *ret_len)
 {
 	char *command = NULL;
@@ -178,16 +223,19 @@ static bool is_one_of(const redisReply *reply, const char *const *codes)
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err)
 {
 	/* UNBLOCKED: the master that we were waiting on has become a replica. */
-	static const char *const leave[] = {"READONLY", "MASTERDOWN", "UNBLOCKED", NULL};
+	static const char *const leave[] = {
+	    "READONLY", "MASTERDOWN", "UNBLOCKED", "MOVED", "ASK", "CLUSTERDOWN", NULL};
 	static const char *const login[] = {"WRONGPASS", "NOAUTH", "NOPERM", NULL};
+	const char *advice = "";
 
 	if (is_one_of(reply, leave))
 		r->broken = true;
+	if (is_one_of(reply, login) && !r->sentinel)
+		advice = " (schema/redis.acl has the users and their rights)";
+	else if (is_error(reply, "MOVED") && !r->cluster)
+		advice = " (the URL of a cluster begins with redis+cluster://)";
 	return err_set(err, is_error(reply, "WRONGTYPE") ? ERR_REJECT : ERR_RETRY,
-	    "Redis: %s: %s%s", doing, reply->str,
-	    is_one_of(reply, login) && !r->sentinel
-		? " (schema/redis.acl has the users and their rights)"
-		: "");
+	    "Redis: %s: %s%s", doing, reply->str, advice);
 }
 
 const char *redis_text(const redisReply *reply)
@@ -275,12 +323,14 @@ int redis_wait(struct redis *r, int64_t wait_ms)
 	return redis_await(r, POLLIN, clock_mono_us() + wait_ms * 1000);
 }
 
-/* The server has forgotten the script (restart, SCRIPT FLUSH): give it the text, and ask again. */
+/* The server does not know the script (restart, SCRIPT FLUSH, another node): give it the text, and
+ * ask again. */
 static int eval_again(struct redis *r, redisReply **reply, struct err *err)
 {
 	freeReplyObject(*reply);
 	*reply = NULL;
-	if (redis_script_load(r, r->eval_script, err) < 0)
+	if (redis_script_load(r, r->eval_script, err) < 0 ||
+	    (r->other && redis_script_load(r->other, r->eval_script, err) < 0))
 		return -1;
 	redis_begin(r, 0);
 	return exchange(r, r->eval, r->eval_len, reply, err);
@@ -292,7 +342,8 @@ int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err)
 	int rc = -1;
 
 	assert(r->eval);
-	if (receive(r, &reply, err) < 0)
+	if (receive(r, &reply, err) < 0 ||
+	    redis_cluster_ask(r, r->eval, r->eval_len, &reply, err) < 0)
 		goto done;
 	if (is_error(reply, "NOSCRIPT") && eval_again(r, &reply, err) < 0)
 		goto done;

@@ -16,8 +16,9 @@
 struct redis;
 
 #define REDIS_URL_FORMS                                                                            \
-	"redis://[user:password@]host:port/db, unix:///path?db=n or "                              \
-	"redis-sentinel://[user:password@]host:port,host:port/master-name/db"
+	"redis://[user:password@]host:port/db, unix:///path?db=n, "                                \
+	"redis-sentinel://[user:password@]host:port,host:port/master-name/db or "                  \
+	"redis+cluster://[user:password@]host:port,host:port"
 
 /*
  * Checks only the form, one of REDIS_URL_FORMS; unix:// has user and password as
@@ -26,6 +27,9 @@ struct redis;
  * redis-sentinel:// lists sentinels (port 26379 unless given); user and password are for the server
  * that they name.  What they want for themselves are the parameters
  * ?sentinel_username=...&sentinel_password=....
+ *
+ * redis+cluster:// lists nodes of a cluster, any of them, masters or replicas; user and password
+ * are the same at each.
  */
 int redis_url_check(const char *url, struct err *err) warn_unused;
 
@@ -37,11 +41,33 @@ int redis_url_check(const char *url, struct err *err) warn_unused;
  * Sentinels are asked in turn, each time anew, until the server that one names is a master; each
  * has its share of timeout_ms, so that a silent one does not hide the others.  The error then says
  * of each what was wrong.  As https://redis.io/docs/reference/sentinel-clients/ wants it.
+ *
+ * The nodes of a cluster are asked in the same way, for any that answers: redis_turn_to() comes
+ * before a command with a key.
  */
 int redis_open(
     const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err) warn_unused;
 void redis_close(struct redis *r); /* NULL is fine */
 bool redis_broken(const struct redis *r);
+
+/*
+ * In a cluster: be at the node that serves the key's slot now, by a new connection where need be,
+ * also after one that broke; elsewhere nothing is done.  Nodes are asked in turn, each time anew,
+ * and so is whom they name; ERR_RETRY as by redis_open().  All that is asked here until the next
+ * call has keys of the same hash tag.
+ *
+ * A slot that is on its way to another node is followed command by command (ASK).  One that has
+ * moved is not (MOVED: ERR_RETRY, and broken): whoever knew a position has to ask for it anew at
+ * the new owner, which may have lost entries.
+ * https://redis.io/docs/reference/cluster-spec/
+ */
+int redis_turn_to(struct redis *r, const char *key, struct err *err) warn_unused;
+
+bool redis_in_cluster(const struct redis *r);
+
+/* Who is asked now, "host:port" or a path. */
+enum { REDIS_NAME_SIZE = 272 };
+const char *redis_name(const struct redis *r, char buf[REDIS_NAME_SIZE]);
 
 /* The last command was answered with an error that begins like this: with a code, "BUSYGROUP", or,
  * where Redis has none, with more of its text. */
@@ -60,6 +86,13 @@ int redis_command(
     struct redis *r, redisReply **ret_reply, struct err *err, const char *fmt, ...) warn_unused;
 int redis_argv(struct redis *r, int64_t extra_ms, int argc, const char **argv, const size_t *lens,
     redisReply **ret_reply, struct err *err) warn_unused;
+
+/*
+ * What is sent in between is answered QUEUED, and done by redis_exec(), which checks the reply of
+ * each.  Not so in a cluster while the keys are at two nodes: an error, and nothing is done.
+ */
+int redis_multi(struct redis *r, struct err *err) warn_unused;
+int redis_exec(struct redis *r, struct err *err) warn_unused;
 
 /*
  * A script, by its hash; sent whole when the server does not know it (NOSCRIPT).  text is borrowed
@@ -90,9 +123,10 @@ int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err)
 /*
  * The reaction to an error reply: WRONGTYPE is ERR_REJECT; everything else is ERR_RETRY, since no
  * Redis error (LOADING, READONLY, OOM, MISCONF, BUSY, CLUSTERDOWN, NOPERM, ...) is the row's fault.
- * READONLY, MASTERDOWN and UNBLOCKED (a master that became a replica) also mark the connection
- * broken, so that the name is resolved again.  What a user may not do, or who it is, is told with a
- * word about schema/redis.acl, unless by a sentinel, which has users of its own.
+ * READONLY, MASTERDOWN and UNBLOCKED (a master that became a replica), and MOVED, ASK and
+ * CLUSTERDOWN of a cluster also mark the connection broken, so that the server is looked for again.
+ * What a user may not do, or who it is, is told with a word about schema/redis.acl, unless by a
+ * sentinel, which has users of its own.
  */
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err);
 

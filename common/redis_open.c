@@ -2,10 +2,10 @@
 #include "common/memory.h"
 #include "common/redis.h"
 #include "common/redis_private.h"
-#include "common/redis_url.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,31 +55,37 @@ static bool is_master(const redisReply *role)
 	return name && strcmp(name, "master") == 0;
 }
 
-int redis_check_master(struct redis *r, struct err *err)
+int redis_role(struct redis *r, redisReply **ret_role, struct err *err)
 {
 	struct err cause = ERR_INIT;
-	redisReply *role = NULL;
 
-	if (redis_command(r, &role, &cause, "ROLE") < 0) {
-		/* A user that may not ask learns it from READONLY, at the first write. */
-		if (redis_failed_with(r, "NOPERM"))
-			return 0;
-		*err = cause;
+	*ret_role = NULL;
+	if (redis_command(r, ret_role, &cause, "ROLE") == 0 || redis_failed_with(r, "NOPERM"))
+		return 0;
+	*err = cause;
+	return -1;
+}
+
+int redis_check_master(struct redis *r, struct err *err)
+{
+	redisReply *role;
+	bool master;
+
+	if (redis_role(r, &role, err) < 0)
 		return -1;
-	}
-	bool master = is_master(role);
+	/* A user that may not ask learns it from READONLY, at the first write. */
+	master = !role || is_master(role);
 	freeReplyObject(role);
 	return master ? 0 : redis_fail(r, err, "ROLE", "not a master");
 }
 
-/* All that is done to open one connection. */
-struct opening {
-	struct redis_url url;
-	int64_t timeout_ms;  /* of the commands that come later */
-	int64_t deadline_us; /* of the attempt that is made now */
-};
+static struct redis_address copy_address(const struct redis_address *a)
+{
+	return (struct redis_address){
+	    .host = mem_strdup(a->host), .port = a->port, .path = mem_strdup(a->path)};
+}
 
-static int dial(const struct opening *o, const struct redis_address *to,
+int redis_dial(const struct redis_opening *o, const struct redis_address *to,
     const struct redis_login *as, struct redis **ret_redis, struct err *err)
 {
 	struct redis *r = mem_zalloc(1, sizeof(*r));
@@ -88,7 +94,8 @@ static int dial(const struct opening *o, const struct redis_address *to,
 	r->timeout_ms = o->timeout_ms;
 	r->deadline_us = o->deadline_us;
 	r->opening = true;
-	r->sentinel = as == &o->url.sentinel_login;
+	r->sentinel = as == &o->url->sentinel_login;
+	r->at = copy_address(to);
 	if (connect_socket(r, to, err) < 0 || authenticate(r, as, err) < 0)
 		goto done;
 	*ret_redis = r;
@@ -99,13 +106,13 @@ done:
 	return rc;
 }
 
-static int open_master(const struct opening *o, const struct redis_address *at,
+static int open_master(const struct redis_opening *o, const struct redis_address *at,
     struct redis **ret_redis, struct err *err)
 {
 	struct redis *r = NULL;
 	int rc = -1;
 
-	if (dial(o, at, &o->url.login, &r, err) < 0 || select_db(r, o->url.db, err) < 0 ||
+	if (redis_dial(o, at, &o->url->login, &r, err) < 0 || select_db(r, o->url->db, err) < 0 ||
 	    redis_check_master(r, err) < 0)
 		goto done;
 	r->opening = false;
@@ -117,19 +124,21 @@ done:
 	return rc;
 }
 
-static int open_through(const struct opening *o, const struct redis_address *sentinel,
-    struct redis **ret_redis, struct err *err)
+/* ctx: the master's name. */
+static int open_through(const struct redis_opening *o, const struct redis_address *sentinel,
+    const void *ctx, struct redis **ret_redis, struct err *err)
 {
 	struct redis_address master = {.host = NULL};
 	struct redis *asked = NULL;
+	const char *name = ctx;
 	int rc = -1;
 
-	if (dial(o, sentinel, &o->url.sentinel_login, &asked, err) < 0 ||
-	    redis_sentinel_ask(asked, o->url.master, &master, err) < 0)
+	if (redis_dial(o, sentinel, &o->url->sentinel_login, &asked, err) < 0 ||
+	    redis_sentinel_ask(asked, name, &master, err) < 0)
 		goto done;
 	rc = open_master(o, &master, ret_redis, err);
 	if (rc < 0)
-		err_wrap(err, "%s at %s:%d", o->url.master, master.host, master.port);
+		err_wrap(err, "%s at %s:%d", name, master.host, master.port);
 done:
 	if (rc < 0)
 		err_wrap(err, "sentinel %s:%d", sentinel->host, sentinel->port);
@@ -148,18 +157,20 @@ static char *join(char *text, const char *more)
 }
 
 /* One of them may be silent, or behind the others and name a server that was the master. */
-static int open_named(struct opening *o, struct redis **ret_redis, struct err *err)
+int redis_open_by_turns(const struct redis_opening *o, const struct redis_address *all, size_t n,
+    redis_attempt_fn *attempt, const void *ctx, struct redis **ret_redis, struct err *err)
 {
-	int64_t end_us = o->deadline_us, left = (int64_t)o->url.n_sentinels;
+	struct redis_opening part = *o;
+	int64_t left = (int64_t)n;
 	char *why_not = NULL;
 	int rc = -1;
 
-	for (size_t i = 0; rc < 0 && i < o->url.n_sentinels; i++, left--) {
+	for (size_t i = 0; rc < 0 && i < n; i++, left--) {
 		int64_t now_us = clock_mono_us();
 		struct err one = ERR_INIT;
 
-		o->deadline_us = now_us + (end_us - now_us) / left;
-		rc = open_through(o, &o->url.sentinels[i], ret_redis, &one);
+		part.deadline_us = now_us + (o->deadline_us - now_us) / left;
+		rc = attempt(&part, &all[i], ctx, ret_redis, &one);
 		if (rc < 0)
 			why_not = join(why_not, one.message);
 	}
@@ -169,26 +180,66 @@ static int open_named(struct opening *o, struct redis **ret_redis, struct err *e
 	return rc;
 }
 
+static int open_url(const struct redis_opening *o, struct redis **ret_redis, struct err *err)
+{
+	const struct redis_url *url = o->url;
+
+	if (url->master)
+		return redis_open_by_turns(
+		    o, url->sentinels, url->n_sentinels, open_through, url->master, ret_redis, err);
+	if (url->n_nodes > 0)
+		return redis_cluster_open(o, ret_redis, err);
+	return open_master(o, &url->server, ret_redis, err);
+}
+
+static void free_url(struct redis_url *url)
+{
+	if (!url)
+		return;
+	redis_url_done(url);
+	free(url);
+}
+
 int redis_open(const char *url, int64_t timeout_ms, struct redis **ret_redis, struct err *err)
 {
-	struct opening o = {
-	    .timeout_ms = timeout_ms, .deadline_us = clock_mono_us() + timeout_ms * 1000};
-	int rc = redis_url_parse(url, &o.url, err);
+	struct redis_url *parts = mem_zalloc(1, sizeof(*parts));
+	struct redis_opening o = {
+	    parts, timeout_ms, .deadline_us = clock_mono_us() + timeout_ms * 1000};
+	struct redis *r = NULL;
+	int rc = -1;
 
-	if (rc == 0)
-		rc = o.url.master ? open_named(&o, ret_redis, err)
-				  : open_master(&o, &o.url.server, ret_redis, err);
-	redis_url_done(&o.url);
+	if (redis_url_parse(url, parts, err) < 0 || open_url(&o, &r, err) < 0)
+		goto done;
+	if (parts->n_nodes > 0) {
+		r->cluster = parts;
+		parts = NULL; /* the connection's now */
+	}
+	*ret_redis = r;
+	rc = 0;
+done:
+	free_url(parts);
 	return rc;
+}
+
+const char *redis_name(const struct redis *r, char buf[REDIS_NAME_SIZE])
+{
+	if (r->at.host)
+		snprintf(buf, REDIS_NAME_SIZE, "%s:%d", r->at.host, r->at.port);
+	else
+		snprintf(buf, REDIS_NAME_SIZE, "%s", r->at.path);
+	return buf;
 }
 
 void redis_close(struct redis *r)
 {
 	if (!r)
 		return;
+	redis_close(r->other);
 	if (r->context)
 		redisFree(r->context);
 	if (r->eval)
 		redisFreeCommand(r->eval);
+	redis_address_done(&r->at);
+	free_url(r->cluster);
 	free(r);
 }

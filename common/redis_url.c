@@ -196,17 +196,18 @@ static int parse_unix(struct span rest, struct span query, struct redis_url *url
 	return parse_db(span(query.at + 3, span_end(query)), url, err);
 }
 
-static int parse_sentinels(struct span list, struct redis_url *url, struct err *err)
+/* One or more; *all and *n are good also after a failure. */
+static int parse_addresses(
+    struct span list, int default_port, struct redis_address **all, size_t *n, struct err *err)
 {
 	struct span one;
 	bool more;
 
 	do {
 		more = cut(&list, ',', &one);
-		url->sentinels =
-		    mem_realloc(url->sentinels, (url->n_sentinels + 1) * sizeof(*url->sentinels));
-		url->sentinels[url->n_sentinels] = (struct redis_address){.host = NULL};
-		if (parse_address(one, SENTINEL_PORT, &url->sentinels[url->n_sentinels++], err) < 0)
+		*all = mem_realloc(*all, (*n + 1) * sizeof(**all));
+		(*all)[*n] = (struct redis_address){.host = NULL};
+		if (parse_address(one, default_port, &(*all)[(*n)++], err) < 0)
 			return -1;
 	} while (more);
 	return 0;
@@ -264,10 +265,25 @@ static int parse_sentinel(
 	cut(&rest, '/', &authority);
 	cut(&rest, '/', &master);
 	if (take_login(&authority, &url->login, err) < 0 ||
-	    parse_sentinels(authority, url, err) < 0 || parse_master(master, url, err) < 0 ||
-	    parse_db(rest, url, err) < 0)
+	    parse_addresses(authority, SENTINEL_PORT, &url->sentinels, &url->n_sentinels, err) <
+		0 ||
+	    parse_master(master, url, err) < 0 || parse_db(rest, url, err) < 0)
 		return -1;
 	return query.len > 0 ? parse_sentinel_login(query, &url->sentinel_login, err) : 0;
+}
+
+static int parse_cluster(
+    struct span rest, struct span query, struct redis_url *url, struct err *err)
+{
+	struct span authority;
+
+	cut(&rest, '/', &authority);
+	if (take_login(&authority, &url->login, err) < 0 ||
+	    parse_addresses(authority, SERVER_PORT, &url->nodes, &url->n_nodes, err) < 0)
+		return -1;
+	if (rest.len > 0)
+		return refuse(err, "a cluster has no database numbers");
+	return query.len > 0 ? refuse(err, "unknown parameter") : 0;
 }
 
 static const struct scheme {
@@ -277,6 +293,7 @@ static const struct scheme {
     {"redis://", parse_tcp},
     {"unix://", parse_unix},
     {"redis-sentinel://", parse_sentinel},
+    {"redis+cluster://", parse_cluster},
 };
 
 int redis_url_parse(const char *text, struct redis_url *ret_url, struct err *err)
@@ -309,15 +326,21 @@ static void login_done(struct redis_login *login)
 	free(login->password);
 }
 
+static void addresses_done(struct redis_address *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		redis_address_done(&all[i]);
+	free(all);
+}
+
 void redis_url_done(struct redis_url *url)
 {
 	redis_address_done(&url->server);
 	login_done(&url->login);
 	free(url->master);
-	for (size_t i = 0; i < url->n_sentinels; i++)
-		redis_address_done(&url->sentinels[i]);
-	free(url->sentinels);
+	addresses_done(url->sentinels, url->n_sentinels);
 	login_done(&url->sentinel_login);
+	addresses_done(url->nodes, url->n_nodes);
 }
 
 int redis_url_check(const char *url, struct err *err)

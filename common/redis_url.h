@@ -21,7 +21,7 @@ struct redis_login {
 };
 
 struct redis_url {
-	struct redis_address server; /* empty if master is set */
+	struct redis_address server; /* empty if sentinels or nodes are to tell where it is */
 	struct redis_login login;    /* at the server, whoever named it */
 	int db;
 
@@ -29,6 +29,9 @@ struct redis_url {
 	size_t n_sentinels;
 	struct redis_address *sentinels; /* with a host each */
 	struct redis_login sentinel_login;
+
+	size_t n_nodes; /* of a cluster; 0: it is none */
+	struct redis_address *nodes;
 };
 
 /* The forms that redis_url_check() names; anything else is ERR_USAGE, and the message quotes

@@ -42,7 +42,8 @@ int feed_open(
 	f->replay = key_of(options, "replay", shard);
 	f->ask = mem_printf("ask:%s", options->consumer);
 	f->answer = mem_printf("answer:%s", options->consumer);
-	if (redis_open(options->redis_url, COMMAND_TIMEOUT_MS, &f->redis, err) < 0)
+	if (redis_open(options->redis_url, COMMAND_TIMEOUT_MS, &f->redis, err) < 0 ||
+	    redis_turn_to(f->redis, f->stream, err) < 0)
 		goto done;
 	*ret_feed = f;
 	f = NULL; /* the caller's now */
@@ -329,41 +330,18 @@ int feed_set_bookmark(
 	return -1;
 }
 
-/* Redis runs the commands of a transaction all, also after one that fails. */
-static int check_exec(const redisReply *reply, struct redis *r, struct err *err)
-{
-	if (reply->type != REDIS_REPLY_ARRAY)
-		return unexpected("EXEC", err);
-	for (size_t i = 0; i < reply->elements; i++)
-		if (reply->element[i]->type == REDIS_REPLY_ERROR)
-			return redis_error(r, reply->element[i], "EXEC", err);
-	return 0;
-}
-
-static int exec(struct feed *f, struct err *err)
-{
-	redisReply *reply = NULL;
-	int rc;
-
-	if (redis_command(f->redis, &reply, err, "EXEC") < 0)
-		return -1;
-	rc = check_exec(reply, f->redis, err);
-	freeReplyObject(reply);
-	return rc;
-}
-
 int feed_ask(struct feed *f, struct stream_id cursor, struct err *err)
 {
 	char id[STREAM_ID_SIZE];
 
 	stream_id_format(cursor, id);
-	if (redis_command(f->redis, NULL, err, "MULTI") < 0 ||
+	if (redis_multi(f->redis, err) < 0 ||
 	    redis_command(f->redis, NULL, err, "HDEL %s %s", f->replay, f->answer) < 0 ||
 	    redis_command(f->redis, NULL, err, "HSET %s %s %s", f->replay, f->ask, id) < 0 ||
 	    redis_command(
 		f->redis, NULL, err, "XGROUP SETID %s %s %s", f->stream, f->consumer, id) < 0)
 		return -1;
-	return exec(f, err);
+	return redis_exec(f->redis, err);
 }
 
 int feed_forget(struct feed *f, struct stream_id cursor, struct err *err)
@@ -371,10 +349,10 @@ int feed_forget(struct feed *f, struct stream_id cursor, struct err *err)
 	char id[STREAM_ID_SIZE];
 
 	stream_id_format(cursor, id);
-	if (redis_command(f->redis, NULL, err, "MULTI") < 0 ||
+	if (redis_multi(f->redis, err) < 0 ||
 	    redis_command(
 		f->redis, NULL, err, "XGROUP SETID %s %s %s", f->stream, f->consumer, id) < 0 ||
 	    redis_command(f->redis, NULL, err, "HDEL %s %s %s", f->replay, f->ask, f->answer) < 0)
 		return -1;
-	return exec(f, err);
+	return redis_exec(f->redis, err);
 }

@@ -6,7 +6,8 @@
  * trimming what is not applied yet.
  *
  * Redis commands used, all that its user needs: XREAD, XINFO, XGROUP CREATE and SETID on the
- * stream; HMGET, HSET, HDEL on <namespace>:replay:{shard}; MULTI, EXEC.
+ * stream; HMGET, HSET, HDEL on <namespace>:replay:{shard}; MULTI, EXEC; in a cluster also EXISTS on
+ * the stream, and ASKING.
  */
 #ifndef UMAVEZ_CONSUMER_FEED_H
 #define UMAVEZ_CONSUMER_FEED_H

@@ -70,7 +70,8 @@ static int read_floor(struct redis *redis, struct walk *w, bool *ret_there, stru
 	char key[128];
 
 	event_key(key, sizeof(key), w->purge->config->name_space, "floor", w->shard);
-	if (redis_command(redis, &reply, err, "GET %s", key) < 0)
+	if (redis_turn_to(redis, key, err) < 0 ||
+	    redis_command(redis, &reply, err, "GET %s", key) < 0)
 		return -1;
 	*ret_there = reply->type == REDIS_REPLY_STRING && stream_id_parse(reply->str, &floor);
 	if (*ret_there)

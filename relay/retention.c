@@ -130,7 +130,8 @@ static int announce_floors(
 
 		event_key(key, sizeof(key), r->config->name_space, "floor",
 		    (unsigned)pg_int(floors, i, "shard"));
-		if (redis_command(
+		if (redis_turn_to(redis, key, err) < 0 ||
+		    redis_command(
 			redis, NULL, err, "SET %s %s-0", key, pg_text(floors, i, "tick")) < 0)
 			return -1;
 	}

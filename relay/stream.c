@@ -38,7 +38,8 @@ int stream_open(const char *url, const char *name_space, unsigned shard, const c
 	script_init(&s->look, relay_look_lua);
 	script_init(&s->append, relay_append_lua);
 	script_init(&s->aside, relay_aside_lua);
-	if (redis_open(url, TIMEOUT_MS, &s->redis, err) < 0)
+	if (redis_open(url, TIMEOUT_MS, &s->redis, err) < 0 ||
+	    redis_turn_to(s->redis, s->key, err) < 0)
 		goto done;
 	/* An append that had to be sent twice would be waited for with the query open. */
 	if (redis_script_load(s->redis, &s->append.redis, err) < 0)

@@ -67,6 +67,8 @@ static void masked_urls(void)
 	    {"password\t=\nsecret\tuser=u", "password\t=\n***\tuser=u"},
 	    {"password=se&cret user=u", "password=*** user=u"},
 	    {"postgresql://h/db?password=se cret&x=1", "postgresql://h/db?password=***&x=1"},
+	    {"redis+cluster://u:secret@n1:1,n2:2", "redis+cluster://u:***@n1:1,n2:2"},
+	    {"redis+cluster://n1:1?password=a b&x=1", "redis+cluster://n1:1?password=***&x=1"},
 	    {"redis-sentinel://u:secret@s1:1,s2:2/m/0?sentinel_password=sec "
 	     "ret&sentinel_username=w",
 		"redis-sentinel://u:***@s1:1,s2:2/m/0?sentinel_password=***&sentinel_username=w"},

@@ -78,6 +78,9 @@ static void checked_texts(void)
 	    {"--url=u:hunter2@h/d", "--url: database URL: not"},
 	    {"--root=redis://:hunter2@h", NULL},
 	    {"--root=http://:hunter2@h", "--root: Redis URL: bad scheme"},
+	    {"--root=redis+cluster://u:hunter2@n1,n2:7000", NULL},
+	    {"--root=redis+cluster://u:hunter2@n1,n2:7000/1",
+		"--root: Redis URL: a cluster has no database numbers"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -98,9 +98,57 @@ static void one_sentinel(void)
 	}
 }
 
+static void cluster(void)
+{
+	static const char *const cases[] = {
+	    "redis+cluster://u:a%2cb@n1,[::1]:7000,10.0.0.1:7",
+	    "redis+cluster://u:a%2cb@n1,[::1]:7000,10.0.0.1:7/",
+	    "redis+cluster://u:a%2cb@n1:6379,[::1]:7000,10.0.0.1:7?",
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = ERR_INIT;
+		struct redis_url url;
+
+		if (redis_url_parse(cases[i], &url, &err) < 0)
+			CU_FAIL_FATAL(cases[i]);
+		check_text(url.server.host, NULL);
+		check_text(url.master, NULL);
+		check_text(url.login.user, "u");
+		check_text(url.login.password, "a,b");
+		CHECK_INT(url.n_sentinels, 0);
+		CHECK_INT(url.n_nodes, 3);
+		check_text(url.nodes[0].host, "n1");
+		CHECK_INT(url.nodes[0].port, 6379);
+		check_text(url.nodes[1].host, "::1");
+		CHECK_INT(url.nodes[1].port, 7000);
+		check_text(url.nodes[2].host, "10.0.0.1");
+		CHECK_INT(url.nodes[2].port, 7);
+		redis_url_done(&url);
+	}
+}
+
+static void no_database_numbers(void)
+{
+	static const char *const cases[] = {
+	    "redis+cluster://n/0", "redis+cluster://n:7000,m/1", "redis+cluster://n/x"};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = ERR_INIT;
+
+		CHECK_INT(redis_url_check(cases[i], &err), -1);
+		CHECK_INT(err.kind, ERR_USAGE);
+		CHECK(strstr(err.message, "a cluster has no database numbers") != NULL);
+	}
+}
+
 static void bad(void)
 {
-	static const char *const cases[] = {"", "h:6379", "http://h", "rediss://h", "redis://",
+	static const char *const cases[] = {"redis+cluster://", "redis+cluster:///",
+	    "redis+cluster://n,", "redis+cluster://,n", "redis+cluster://n:0",
+	    "redis+cluster://n:hunter2", "redis+cluster://u:hunter2@", "redis+cluster://u@n",
+	    "redis+cluster://n?db=1", "redis+cluster://n?hunter2", "redis+cluster://u:1/hunter2@n",
+	    "redis-cluster://n", "", "h:6379", "http://h", "rediss://h", "redis://",
 	    "redis://:6379", "redis://h:", "redis://h:0", "redis://h:65536", "redis://h:6x",
 	    "redis://h:-1", "redis://h/x", "redis://h/1/2", "redis://h/-1", "redis://h?db=1",
 	    "redis://a:b:1", "redis://[::1", "redis://[::1]x", "redis://user@h", "redis://u:%zz@h",
@@ -133,6 +181,8 @@ static const struct check checks[] = {
     {"accepted", good},
     {"sentinels", sentinels},
     {"one sentinel", one_sentinel},
+    {"cluster", cluster},
+    {"no database number of a cluster", no_database_numbers},
     {"refused", bad},
     {NULL, NULL},
 };

@@ -1,6 +1,8 @@
-/* Addresses, each input read as all of them: Redis URL, where to listen, what to fetch. */
+/* Addresses, each input read as all of them: Redis URL, where a node of a cluster sends us, where
+ * to listen, what to fetch. */
 #include "common/option.h"
 #include "common/redis.h"
+#include "common/redis_redirect.h"
 #include "common/redis_url.h"
 #include "producer/fetch.h"
 #include "tests/fuzz/fuzz.h"
@@ -16,16 +18,26 @@ static void check_address(const struct redis_address *a)
 	FUZZ_CHECK(!a->path || *a->path == '/');
 }
 
+static void check_hosts(const struct redis_address *all, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		check_address(&all[i]);
+		FUZZ_CHECK(all[i].host);
+	}
+}
+
 static void check_redis_parts(const struct redis_url *url)
 {
+	bool is_one = !url->master && url->n_nodes == 0;
+
 	FUZZ_CHECK(!url->master == !url->n_sentinels);
-	FUZZ_CHECK(!url->master || (*url->master && !url->server.host && !url->server.path));
-	if (!url->master)
+	FUZZ_CHECK(!url->master || (*url->master && url->n_nodes == 0));
+	FUZZ_CHECK(is_one || (!url->server.host && !url->server.path));
+	if (is_one)
 		check_address(&url->server);
-	for (size_t i = 0; i < url->n_sentinels; i++) {
-		check_address(&url->sentinels[i]);
-		FUZZ_CHECK(url->sentinels[i].host);
-	}
+	check_hosts(url->sentinels, url->n_sentinels);
+	check_hosts(url->nodes, url->n_nodes);
+	FUZZ_CHECK(url->n_nodes == 0 || url->db == 0);
 	FUZZ_CHECK(url->db >= 0 && (url->login.password || !url->login.user));
 	FUZZ_CHECK(url->sentinel_login.password || !url->sentinel_login.user);
 	FUZZ_CHECK(url->master || !url->sentinel_login.password);
@@ -44,6 +56,19 @@ static void check_redis_url(const char *text)
 	else
 		check_redis_parts(&url);
 	redis_url_done(&url);
+}
+
+static void check_redirect(const char *text)
+{
+	struct redis_redirect to = {.port = -1};
+
+	if (redis_redirect_parse(text, strlen(text), &to)) {
+		FUZZ_CHECK(to.port >= 1 && to.port <= 65535);
+		FUZZ_CHECK(to.kind == (*text == 'A' ? REDIRECT_ASK : REDIRECT_MOVED));
+		FUZZ_CHECK(strlen(to.host) < strlen(text) && !strpbrk(to.host, " \r\n@/"));
+	} else {
+		FUZZ_CHECK(to.port == -1);
+	}
 }
 
 static void check_endpoint(const char *text)
@@ -141,6 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = fuzz_text((struct fuzz_piece){(const char *)data, size});
 
 	check_redis_url(text);
+	check_redirect(text);
 	check_endpoint(text);
 	check_mask(text);
 	check_fetch(text);
