@@ -3,7 +3,7 @@
 #include "cli/sources.h"
 #include "cli/stream.h"
 #include "common/clock.h"
-#include "common/event.h"
+#include "common/memory.h"
 #include "common/pg.h"
 #include "common/redis.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REDIS_MS = 5000, VALUE_SIZE = 64 };
+enum { VALUE_SIZE = 64 };
 
 /* An ID further ahead pauses the relay (relay/position.h). */
 #define FUTURE_MS (INT64_C(24) * 60 * 60 * 1000)
@@ -88,17 +88,16 @@ static void check_persistence(struct doctor *d, const char *text)
 	    "last save %s, last append %s", saved, written);
 }
 
-static int check_server(struct doctor *d, struct redis *redis, struct err *err)
+static void check_mode(struct doctor *d, const struct redis *redis, const char *text)
 {
-	redisReply *reply = NULL;
+	char enabled[VALUE_SIZE];
+	bool is_cluster = strcmp(info(text, "cluster_enabled", enabled), "1") == 0;
 
-	if (redis_command(redis, &reply, err, "INFO") < 0)
-		return -1;
-	check_version(d, reply->str);
-	check_memory(d, reply->str);
-	check_persistence(d, reply->str);
-	freeReplyObject(reply);
-	return 0;
+	if (is_cluster != redis_in_cluster(redis))
+		doctor_note(d, LEVEL_FAIL, "redis",
+		    "begin --redis-url (or REDIS_URL) with redis+cluster:// for a cluster, and "
+		    "only then",
+		    is_cluster ? "it is a node of a cluster" : "it is no node of a cluster");
 }
 
 static int check_clock(struct doctor *d, struct redis *redis, struct err *err)
@@ -115,6 +114,67 @@ static int check_clock(struct doctor *d, struct redis *redis, struct err *err)
 		    clock_wall_ms());
 	freeReplyObject(reply);
 	return 0;
+}
+
+static int check_server(struct doctor *d, struct redis *redis, struct err *err)
+{
+	redisReply *reply = NULL;
+
+	if (redis_command(redis, &reply, err, "INFO") < 0)
+		return -1;
+	check_version(d, reply->str);
+	check_mode(d, redis, reply->str);
+	check_memory(d, reply->str);
+	check_persistence(d, reply->str);
+	freeReplyObject(reply);
+	return check_clock(d, redis, err);
+}
+
+/* The nodes of a cluster that were looked at already. */
+struct nodes {
+	size_t n;
+	char (*names)[REDIS_NAME_SIZE];
+};
+
+static bool is_known(const struct nodes *nodes, const char *name)
+{
+	for (size_t i = 0; i < nodes->n; i++) {
+		if (strcmp(nodes->names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The node that Redis has turned to, unless it is known. */
+static int check_node(struct doctor *d, struct redis *redis, struct nodes *nodes, struct err *err)
+{
+	char name[REDIS_NAME_SIZE];
+
+	if (is_known(nodes, redis_name(redis, name)))
+		return 0;
+	nodes->names = mem_realloc(nodes->names, (nodes->n + 1) * sizeof(*nodes->names));
+	memcpy(nodes->names[nodes->n++], name, sizeof(name));
+	doctor_turn_to(d, "Redis at %s", name);
+	return check_server(d, redis, err);
+}
+
+/* Those that serve shards. */
+static void check_nodes(struct doctor *d, const struct sources *s, int64_t shards)
+{
+	struct nodes nodes = {0, NULL};
+
+	for (unsigned shard = 0; shard < shards; shard++) {
+		char key[SOURCES_KEY_SIZE];
+		struct err err = ERR_INIT;
+
+		if (sources_stream(s, shard, key, &err) < 0 ||
+		    check_node(d, s->redis, &nodes, &err) < 0) {
+			err_wrap(&err, "shard %u", shard);
+			note_error(d, &err);
+		}
+	}
+	free(nodes.names);
+	doctor_turn_to(d, "Redis");
 }
 
 /* *ret_fine: a stream, or nothing yet. */
@@ -134,19 +194,19 @@ static int check_type(struct doctor *d, struct redis *redis, const char *key, un
 	return 0;
 }
 
-static int check_stream(struct doctor *d, struct redis *redis, const char *name_space,
-    unsigned shard, bool *ret_fine, struct err *err)
+static int check_stream(
+    struct doctor *d, const struct sources *s, unsigned shard, bool *ret_fine, struct err *err)
 {
-	char key[256], last[STREAM_ID_SIZE];
+	char key[SOURCES_KEY_SIZE], last[STREAM_ID_SIZE];
 	struct stream_view view;
 	bool is_stream;
 
-	event_key(key, sizeof(key), name_space, "purchases", shard);
-	if (check_type(d, redis, key, shard, &is_stream, ret_fine, err) < 0)
+	if (sources_stream(s, shard, key, err) < 0 ||
+	    check_type(d, s->redis, key, shard, &is_stream, ret_fine, err) < 0)
 		return -1;
 	if (!is_stream)
 		return 0;
-	if (stream_look(redis, key, &view, err) < 0)
+	if (stream_look(s->redis, key, &view, err) < 0)
 		return -1;
 	if (view.last.ms > (uint64_t)(clock_wall_ms() + FUTURE_MS)) {
 		*ret_fine = false;
@@ -158,13 +218,12 @@ static int check_stream(struct doctor *d, struct redis *redis, const char *name_
 	return 0;
 }
 
-static int check_streams(
-    struct doctor *d, struct redis *redis, const char *name_space, int64_t shards, struct err *err)
+static int check_streams(struct doctor *d, const struct sources *s, int64_t shards, struct err *err)
 {
 	bool all_fine = true, fine;
 
-	for (unsigned s = 0; s < shards; s++) {
-		if (check_stream(d, redis, name_space, s, &fine, err) < 0)
+	for (unsigned shard = 0; shard < shards; shard++) {
+		if (check_stream(d, s, shard, &fine, err) < 0)
 			return -1;
 		all_fine = all_fine && fine;
 	}
@@ -174,13 +233,11 @@ static int check_streams(
 	return 0;
 }
 
-static int check_groups(
-    struct doctor *d, PGconn *intake, struct redis *redis, const char *name_space, struct err *err)
+static int check_groups(struct doctor *d, const struct sources *s, struct err *err)
 {
-	const struct sources sources = {.intake = intake, .redis = redis, .name_space = name_space};
 	struct groups groups = {0};
 
-	if (groups_read(&sources, (struct group_filter){NULL, -1}, &groups, err) < 0)
+	if (groups_read(s, (struct group_filter){NULL, -1}, &groups, err) < 0)
 		return -1;
 	for (size_t i = 0; i < groups.n; i++) {
 		const struct group *g = &groups.list[i];
@@ -196,32 +253,44 @@ static int check_groups(
 	return 0;
 }
 
-static int check_contents(
-    struct doctor *d, struct redis *redis, const char *name_space, PGconn *intake, struct err *err)
+static int read_shards(PGconn *intake, int64_t *ret_shards, struct err *err)
 {
 	PGresult *res = NULL;
-	int rc = -1;
 
+	*ret_shards = 0;
+	if (!intake)
+		return 0;
 	if (pg_run(intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
-		goto done;
-	if (PQntuples(res) > 0 &&
-	    check_streams(d, redis, name_space, pg_int(res, 0, "shards"), err) < 0)
-		goto done;
-	rc = check_groups(d, intake, redis, name_space, err);
-done:
+		return -1;
+	if (PQntuples(res) > 0)
+		*ret_shards = pg_int(res, 0, "shards");
 	PQclear(res);
-	return rc;
+	return 0;
+}
+
+static int check_all(struct doctor *d, const struct sources *s, struct err *err)
+{
+	int64_t shards;
+
+	if (read_shards(s->intake, &shards, err) < 0)
+		return -1;
+	if (redis_in_cluster(s->redis) && shards > 0)
+		check_nodes(d, s, shards);
+	else if (check_server(d, s->redis, err) < 0)
+		return -1;
+	if (!s->intake)
+		return 0;
+	if (shards > 0 && check_streams(d, s, shards, err) < 0)
+		return -1;
+	return check_groups(d, s, err);
 }
 
 void doctor_redis(struct doctor *d, const char *url, const char *name_space, PGconn *intake)
 {
-	struct redis *redis = NULL;
+	struct sources s = {.intake = intake, .name_space = name_space};
 	struct err err = ERR_INIT;
 
-	if (redis_open(url, REDIS_MS, &redis, &err) < 0 || check_server(d, redis, &err) < 0 ||
-	    check_clock(d, redis, &err) < 0)
+	if (sources_open_redis(url, &s.redis, &err) < 0 || check_all(d, &s, &err) < 0)
 		note_error(d, &err);
-	else if (intake && check_contents(d, redis, name_space, intake, &err) < 0)
-		note_error(d, &err);
-	redis_close(redis);
+	redis_close(s.redis);
 }

@@ -9,10 +9,10 @@
 
 static int destroy_one(const struct sources *sources, const struct group *g, struct err *err)
 {
-	char key[256];
+	char key[SOURCES_KEY_SIZE];
 
-	event_key(key, sizeof(key), sources->name_space, "purchases", g->shard);
-	if (redis_command(sources->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) < 0)
+	if (sources_stream(sources, g->shard, key, err) < 0 ||
+	    redis_command(sources->redis, NULL, err, "XGROUP DESTROY %s %s", key, g->name) < 0)
 		return err_wrap(err, "%s", key);
 	return 0;
 }

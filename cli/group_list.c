@@ -81,11 +81,11 @@ static int read_stream(const struct sources *sources, unsigned shard, const char
     struct groups *g, struct err *err)
 {
 	redisReply *type = NULL, *reply = NULL;
-	char key[256];
+	char key[SOURCES_KEY_SIZE];
 	int rc = -1;
 
-	event_key(key, sizeof(key), sources->name_space, "purchases", shard);
-	if (redis_command(sources->redis, &type, err, "TYPE %s", key) < 0)
+	if (sources_stream(sources, shard, key, err) < 0 ||
+	    redis_command(sources->redis, &type, err, "TYPE %s", key) < 0)
 		goto done;
 	if (type->type == REDIS_REPLY_STATUS && strcmp(type->str, "stream") == 0) {
 		if (redis_command(sources->redis, &reply, err, "XINFO GROUPS %s", key) < 0)

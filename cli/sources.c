@@ -1,5 +1,6 @@
 #include "cli/sources.h"
 
+#include "common/event.h"
 #include "common/pg.h"
 #include "common/redis.h"
 
@@ -63,9 +64,18 @@ void sources_close(struct sources *s)
 	redis_close(s->redis);
 }
 
+int sources_stream(
+    const struct sources *s, unsigned shard, char key[SOURCES_KEY_SIZE], struct err *err)
+{
+	event_key(key, SOURCES_KEY_SIZE, s->name_space, "purchases", shard);
+	return redis_turn_to(s->redis, key, err);
+}
+
 void sources_lose_redis(struct sources *s, const struct err *why)
 {
+	s->redis_err = *why;
+	if (redis_in_cluster(s->redis))
+		return;
 	redis_close(s->redis);
 	s->redis = NULL;
-	s->redis_err = *why;
 }

@@ -67,7 +67,13 @@ void sources_close(struct sources *s);
 int sources_open_schema(const char *url, const char *command, const char *schema, PGconn **ret_conn,
     struct err *err) warn_unused;
 
-/* Do without Redis from now on: it failed. */
+enum { SOURCES_KEY_SIZE = 256 };
+
+/* The key of the shard's stream, and Redis at the node that has it. */
+int sources_stream(const struct sources *s, unsigned shard, char key[SOURCES_KEY_SIZE],
+    struct err *err) warn_unused;
+
+/* Redis failed: do without it from now on; of a cluster other nodes may answer still. */
 void sources_lose_redis(struct sources *s, const struct err *why);
 
 #endif

@@ -37,7 +37,7 @@ static int run(void *config, struct err *err)
 		status_print_json(stdout, &status);
 	else
 		status_print(&printer, &status);
-	if (!sources.redis)
+	if (sources.redis_err.message[0])
 		fprintf(stderr, "umavez status: without Redis: %s\n", sources.redis_err.message);
 	rc = 0;
 done:

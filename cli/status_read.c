@@ -1,7 +1,6 @@
 #include "cli/sources.h"
 #include "cli/status.h"
 #include "cli_text.h"
-#include "common/event.h"
 #include "common/memory.h"
 #include "common/pg.h"
 
@@ -115,10 +114,10 @@ static int read_stream(struct sources *sources, struct shard_status *shard, int6
 {
 	struct stream_view view;
 	struct stream_id next;
-	char key[256];
+	char key[SOURCES_KEY_SIZE];
 
-	event_key(key, sizeof(key), sources->name_space, "purchases", shard->shard);
-	if (stream_look(sources->redis, key, &view, err) < 0 ||
+	if (sources_stream(sources, shard->shard, key, err) < 0 ||
+	    stream_look(sources->redis, key, &view, err) < 0 ||
 	    stream_newest(
 		sources->redis, key, LOOK_BACK, &ret_newest->entries, &ret_newest->n, err) < 0)
 		return err_wrap(err, "%s", key);

@@ -45,7 +45,7 @@ static const char usage[] =
 struct reset {
 	struct sources sources;
 	unsigned shard;
-	char key[256], aside[256];
+	char key[SOURCES_KEY_SIZE], aside[256];
 	char *type;
 	struct stream_view view; /* of a stream */
 	struct groups groups;    /* those that are in it go with it */
@@ -149,9 +149,10 @@ static int reset(const struct stream_command *command, unsigned shard, struct er
 	int rc = -1;
 
 	if (sources_open_schema(s->database_url, "stream", "intake", &r.sources.intake, err) < 0 ||
-	    check_shard(&r, err) < 0 || sources_open_redis(s->redis_url, &r.sources.redis, err) < 0)
+	    check_shard(&r, err) < 0 ||
+	    sources_open_redis(s->redis_url, &r.sources.redis, err) < 0 ||
+	    sources_stream(&r.sources, shard, r.key, err) < 0)
 		goto done;
-	event_key(r.key, sizeof(r.key), s->name_space, "purchases", shard);
 	snprintf(r.aside, sizeof(r.aside), "%s:aside:{%u}:%" PRId64, s->name_space, shard,
 	    clock_wall_ms());
 	if (look(&r, err) < 0 || (command->yes && move_aside(&r, err) < 0))

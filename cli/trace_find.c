@@ -62,11 +62,11 @@ static int find_in_stream(struct sources *sources, unsigned shard, struct stream
     struct names *found, struct err *err)
 {
 	struct stream_entry entry = {0};
-	char key[256];
+	char key[SOURCES_KEY_SIZE];
 	bool there;
 
-	event_key(key, sizeof(key), sources->name_space, "purchases", shard);
-	if (stream_find(sources->redis, key, id, &there, &entry, err) < 0)
+	if (sources_stream(sources, shard, key, err) < 0 ||
+	    stream_find(sources->redis, key, id, &there, &entry, err) < 0)
 		return err_wrap(err, "%s", key);
 	if (there && entry.is_event) {
 		add(found, (struct trace_name){entry.source, entry.message_id, 0, shard, id});

@@ -223,10 +223,10 @@ static int read_position(struct sources *sources, const char *key, const struct 
 
 static int read_stream(struct sources *sources, struct trace *t, struct err *err)
 {
-	char key[256];
+	char key[SOURCES_KEY_SIZE];
 
-	event_key(key, sizeof(key), sources->name_space, "purchases", t->shard);
-	if (stream_look(sources->redis, key, &t->stream, err) < 0)
+	if (sources_stream(sources, t->shard, key, err) < 0 ||
+	    stream_look(sources->redis, key, &t->stream, err) < 0)
 		return err_wrap(err, "%s", key);
 	for (size_t i = 0; i < t->n_positions; i++) {
 		if (read_position(sources, key, t, &t->positions[i], err) < 0)
