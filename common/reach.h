@@ -2,7 +2,9 @@
  * reach.h - whether Redis answers from here.
  *
  * What every shard's thread meets, and the keeper of leases asks: shards of a
- * process that Redis does not answer belong to one that it answers.
+ * process that Redis does not answer belong to one that it answers.  Of a
+ * cluster any node may answer: where only a shard's own is away, it is so for
+ * the others too.
  */
 #ifndef UMAVEZ_REACH_H
 #define UMAVEZ_REACH_H
