@@ -212,6 +212,11 @@ static bool at_rest(void *ctx)
 	return true;
 }
 
+void cluster_await(struct cluster *c)
+{
+	settle(c, at_rest, c, "every slot is served, every replica follows");
+}
+
 static void start_nodes(struct cluster *c, const char *dir)
 {
 	for (int i = 0; i < CLUSTER_NODES; i++) {
@@ -242,7 +247,7 @@ static void introduce(struct cluster *c)
 		cluster_run(c, cluster_replica(c, i), "CLUSTER REPLICATE %s", id->str);
 		freeReplyObject(id);
 	}
-	settle(c, at_rest, c, "replicas follow");
+	cluster_await(c);
 }
 
 struct cluster *cluster_new(const char *dir)
@@ -316,5 +321,5 @@ void cluster_fail_over(struct cluster *c, int master)
 	redis_server_go_on(c->nodes[s.heir]);
 	settle(c, is_master, &s, "the replica takes over");
 	cluster_start(c, master);
-	settle(c, at_rest, c, "the dead one comes back");
+	cluster_await(c);
 }

@@ -50,6 +50,9 @@ void cluster_fail_over(struct cluster *c, int master);
 void cluster_stop(struct cluster *c, int node); /* SIGKILL */
 void cluster_start(struct cluster *c, int node);
 
+/* Until the cluster is at rest, with all nodes. */
+void cluster_await(struct cluster *c);
+
 /*
  * The key's slot goes to another master, in three steps: who asks for a key of the slot that is not
  * there is sent on (ASK); then none is there any more; then every master knows the new owner
