@@ -42,18 +42,32 @@ static int run_file(PGconn *conn, const char *path, struct err *err)
 	return rc;
 }
 
-/* Its name as PostgreSQL writes it, which may stand in a statement. malloc'd. */
-static int find_function(PGconn *conn, const char *name, char **ret_name, struct err *err)
+/* As PostgreSQL writes their names, which may stand in a statement. */
+struct forms {
+	char *of_one;
+	char *of_many; /* NULL: there is none */
+};
+
+static void forms_done(struct forms *f)
+{
+	free(f->of_one);
+	free(f->of_many);
+}
+
+static int find_forms(PGconn *conn, const char *name, struct forms *ret_forms, struct err *err)
 {
 	char *signature = text_format("%s(json)", name);
 	const char *const values[] = {signature};
 	PGresult *res = PQexecParams(conn,
-	    "SELECT f::oid::regproc FROM to_regprocedure($1) AS f WHERE f IS NOT NULL", 1, NULL,
-	    values, NULL, NULL, 0);
+	    "SELECT f::oid::regproc, effects.batch_form(f)::oid::regproc"
+	    " FROM to_regprocedure($1) AS f WHERE f IS NOT NULL",
+	    1, NULL, values, NULL, NULL, 0);
 	int rc = -1;
 
 	if (PQntuples(res) == 1) {
-		*ret_name = text_format("%s", PQgetvalue(res, 0, 0));
+		ret_forms->of_one = text_format("%s", PQgetvalue(res, 0, 0));
+		if (!PQgetisnull(res, 0, 1))
+			ret_forms->of_many = text_format("%s", PQgetvalue(res, 0, 1));
 		rc = 0;
 	} else {
 		err_set(err, ERR_USAGE, "--handler: there is no function %.200s", signature);
@@ -63,19 +77,37 @@ static int find_function(PGconn *conn, const char *name, char **ret_name, struct
 	return rc;
 }
 
-static int install_function(PGconn *conn, const char *function, bool record, struct err *err)
+/* A call for `event` that shows even if it is rolled back, and an effect that shows if not. */
+#define NOTE_CALL                                                                                  \
+	"PERFORM nextval('witness.calls'); %s"                                                     \
+	"INSERT INTO witness.effect (source, message_id, subject)"                                 \
+	" VALUES (event ->> 'source', event ->> 'id', event ->> 'subject');"
+
+static char *batch_form_sql(const struct forms *f, const char *record)
 {
+	if (f->of_many == NULL)
+		return text_format("DROP FUNCTION witness.apply_batch(json[])");
+	return text_format(
+	    "CREATE OR REPLACE FUNCTION witness.apply_batch(events json[]) RETURNS void"
+	    " LANGUAGE plpgsql AS $witness$ DECLARE event json; BEGIN"
+	    " FOREACH event IN ARRAY events LOOP " NOTE_CALL
+	    " END LOOP; PERFORM %s(events); END $witness$",
+	    record, f->of_many);
+}
+
+static int install_functions(PGconn *conn, const struct forms *f, bool record, struct err *err)
+{
+	const char *outside = record ? OUTSIDE_RECORD : "";
+	char *batch_form = batch_form_sql(f, outside);
 	char *sql = text_format(
 	    "CREATE SEQUENCE witness.calls;"
 	    "GRANT USAGE ON SEQUENCE witness.calls TO umavez_consumer;"
 	    "CREATE OR REPLACE FUNCTION witness.apply(event json) RETURNS void LANGUAGE plpgsql AS "
-	    "$witness$ BEGIN PERFORM nextval('witness.calls'); %s"
-	    "INSERT INTO witness.effect (source, message_id, subject)"
-	    " VALUES (event ->> 'source', event ->> 'id', event ->> 'subject');"
-	    "PERFORM %s(event); END $witness$",
-	    record ? OUTSIDE_RECORD : "", function);
+	    "$witness$ BEGIN " NOTE_CALL "PERFORM %s(event); END $witness$; %s",
+	    outside, f->of_one, batch_form);
 	int rc = run(conn, "--handler", sql, err);
 
+	free(batch_form);
 	free(sql);
 	return rc;
 }
@@ -107,7 +139,7 @@ int handler_install(
 	const char *name = config->handler ? config->handler : DEFAULT_HANDLER;
 	bool record = config->handler && !config->effect_query;
 	PGconn *conn = world_pg(w);
-	char *function = NULL;
+	struct forms forms = {NULL, NULL};
 	int rc = -1;
 
 	for (size_t i = 0; i < config->schema_files.n; i++)
@@ -115,16 +147,16 @@ int handler_install(
 			goto done;
 	if (record)
 		outside_install(w);
-	if (find_function(conn, name, &function, err) < 0 ||
-	    install_function(conn, function, record, err) < 0)
+	if (find_forms(conn, name, &forms, err) < 0 ||
+	    install_functions(conn, &forms, record, err) < 0)
 		goto done;
 	if (config->effect_query && install_query(conn, config->effect_query, err) < 0)
 		goto done;
-	*ret_function = function;
-	function = NULL;
+	*ret_function = forms.of_one;
+	forms.of_one = NULL; /* the caller's now */
 	rc = 0;
 done:
-	free(function);
+	forms_done(&forms);
 	PQfinish(conn);
 	return rc;
 }

@@ -53,6 +53,11 @@ static void install_handler(struct scene *s)
 	    "BEGIN IF EXISTS (SELECT FROM witness.refused WHERE subject = event ->> 'subject' "
 	    "AND until > clock_timestamp()) THEN RAISE 'refused'; END IF; "
 	    "PERFORM witness.apply(event); END $$;"
+	    "CREATE FUNCTION witness.apply_or_refuse_batch(events json[]) RETURNS void"
+	    " LANGUAGE plpgsql AS $$ "
+	    "BEGIN IF EXISTS (SELECT FROM unnest(events) AS e JOIN witness.refused "
+	    "ON subject = e ->> 'subject' WHERE until > clock_timestamp()) THEN RAISE 'refused'; "
+	    "END IF; PERFORM witness.apply_batch(events); END $$;"
 	    "GRANT SELECT ON witness.refused TO umavez_consumer");
 }
 

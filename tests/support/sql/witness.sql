@@ -51,6 +51,16 @@ END
 $$;
 COMMENT ON FUNCTION witness.apply IS 'The default handler, and a row for each time';
 
+CREATE FUNCTION witness.apply_batch(events json[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO witness.effect (source, message_id, subject)
+	SELECT e ->> 'source', e ->> 'id', e ->> 'subject'
+	FROM unnest(events) WITH ORDINALITY AS g(e, n) ORDER BY n;
+	PERFORM effects.apply_purchase_batch(events);
+END
+$$;
+COMMENT ON FUNCTION witness.apply_batch IS 'The same for many at once';
+
 CREATE FUNCTION witness.apply_flaky(event json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	IF random() < 0.2 THEN
