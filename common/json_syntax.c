@@ -28,7 +28,8 @@ static bool at_one_of(const struct scan *s, const char *bytes)
 
 static void skip_space(struct scan *s)
 {
-	while (at_one_of(s, " \t\n\r"))
+	while (
+	    s->at < s->end && (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
 		s->at++;
 }
 
@@ -36,7 +37,7 @@ static bool take_digits(struct scan *s)
 {
 	const char *begin = s->at;
 
-	while (at_one_of(s, "0123456789"))
+	while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
 		s->at++;
 	return s->at > begin;
 }

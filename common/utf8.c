@@ -1,5 +1,8 @@
 #include "common/utf8.h"
 
+#include <stdint.h>
+#include <string.h>
+
 static size_t sequence_length(unsigned char lead, uint32_t *ret_bits, uint32_t *ret_least)
 {
 	if (lead < 0x80) {
@@ -44,12 +47,28 @@ size_t utf8_decode(const char *s, size_t len, uint32_t *ret_code)
 	return n;
 }
 
+/* How much of the text is ASCII, counted in whole words: nearly all of it is, as a rule. */
+static size_t ascii_words(const char *s, size_t len)
+{
+	size_t n = 0;
+	uint64_t word;
+
+	for (; n + sizeof(word) <= len; n += sizeof(word)) {
+		memcpy(&word, s + n, sizeof(word));
+		if (word & UINT64_C(0x8080808080808080))
+			break;
+	}
+	return n;
+}
+
 bool utf8_valid(const char *s, size_t len)
 {
 	uint32_t code;
 
 	for (size_t n; len > 0; s += n, len -= n) {
-		n = utf8_decode(s, len, &code);
+		n = ascii_words(s, len);
+		if (n == 0)
+			n = utf8_decode(s, len, &code);
 		if (n == 0)
 			return false;
 	}
