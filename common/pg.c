@@ -2,6 +2,7 @@
 
 #include "common/memory.h"
 #include "common/pg_io.h"
+#include "common/role.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -128,20 +129,6 @@ bool pg_was_silent(const PGconn *conn)
 	return pg_io_gave_up(conn) != NULL;
 }
 
-/* As schema/roles.sql has them. */
-static const char *role_of(const char *program)
-{
-	static const char *const roles[][2] = {{"umavez-producer", "umavez_producer"},
-	    {"umavez-relay", "umavez_relay"}, {"umavez-consumer", "umavez_consumer"},
-	    {"umavez", "umavez_operator"}};
-
-	for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
-		if (strcmp(program, roles[i][0]) == 0)
-			return roles[i][1];
-	}
-	return "the role for this program";
-}
-
 int pg_error_at_start(struct err *err)
 {
 	if (strcmp(err->sqlstate, "42501") != 0)
@@ -149,7 +136,7 @@ int pg_error_at_start(struct err *err)
 	char *denied = mem_strdup(err->message);
 	err_set(err, ERR_USAGE,
 	    "%.200s: connect as a member of %s, which umavez migrate --roles makes", denied,
-	    role_of(program_invocation_short_name));
+	    role_name());
 	free(denied);
 	strcpy(err->sqlstate, "42501");
 	return -1;

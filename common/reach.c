@@ -16,16 +16,18 @@
 
 struct reach {
 	const char *redis_url;
+	const char *right; /* NULL: it has been seen */
 	int64_t patience_ms;
 	_Atomic int64_t ask_us; /* when to ask, on clock_mono_us() */
 	struct err err;         /* of the last question; the keeper's alone */
 };
 
-struct reach *reach_new(const char *redis_url, int64_t patience_ms)
+struct reach *reach_new(const char *redis_url, const char *right, int64_t patience_ms)
 {
 	struct reach *r = mem_zalloc(1, sizeof(*r));
 
 	r->redis_url = redis_url;
+	r->right = right;
 	r->patience_ms = patience_ms;
 	return r;
 }
@@ -49,15 +51,21 @@ void reach_answered(struct reach *r)
 	atomic_store(&r->ask_us, NEVER_US);
 }
 
-static int ask(const struct reach *r, struct err *err)
+static int ask(struct reach *r, struct err *err)
 {
 	int64_t third_ms = r->patience_ms / 3 + 1;
 	struct redis *redis = NULL;
+	int rc = -1;
 
-	if (redis_open(r->redis_url, third_ms < ASK_MS ? third_ms : ASK_MS, &redis, err) < 0)
-		return -1;
+	if (redis_open(r->redis_url, third_ms < ASK_MS ? third_ms : ASK_MS, &redis, err) < 0 ||
+	    (r->right && redis_command(redis, NULL, err, r->right) < 0))
+		goto done;
+	/* One that is taken away later is met by the workers. */
+	r->right = NULL;
+	rc = 0;
+done:
 	redis_close(redis);
-	return 0;
+	return rc;
 }
 
 const char *reach_problem(struct reach *r)

@@ -1,5 +1,5 @@
 /*
- * reach.h - whether Redis answers from here.
+ * reach.h - whether Redis answers from here, and to whom.
  *
  * What every shard's thread meets, and the keeper of leases asks: shards of a
  * process that Redis does not answer belong to one that it answers.  Of a
@@ -13,9 +13,13 @@
 
 struct reach;
 
-/* Silence counts after patience_ms; so that it is asked in time, no question takes longer than a
- * third of that, nor than two seconds.  redis_url is borrowed until reach_free(). */
-struct reach *reach_new(const char *redis_url, int64_t patience_ms);
+/*
+ * Silence counts after patience_ms; so that it is asked in time, no question takes longer than a
+ * third of that, nor than two seconds.  right: a command that changes nothing, and that of the
+ * users in schema/redis.acl only this program's may give; without that right the service fails
+ * before it takes a shard from one that has it.  Both texts are borrowed until reach_free().
+ */
+struct reach *reach_new(const char *redis_url, const char *right, int64_t patience_ms);
 void reach_free(struct reach *r); /* NULL is fine */
 
 /* By any thread: Redis does not answer on a connection any more, and it does on one. */

@@ -4,6 +4,7 @@
 #include "common/hex.h"
 #include "common/memory.h"
 #include "common/redis_private.h"
+#include "common/role.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -220,14 +221,25 @@ static bool is_one_of(const redisReply *reply, const char *const *codes)
 	return false;
 }
 
+/* A script's own commands are denied under the code ERR by Redis 7.0 and 7.2. */
+static bool is_denied(const redisReply *reply)
+{
+	return is_error(reply, "NOPERM") || strstr(reply->str, "The user executing the script") ||
+	       strstr(reply->str, "ACL failure in script");
+}
+
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err)
 {
 	/* UNBLOCKED: the master that we were waiting on has become a replica. */
 	static const char *const leave[] = {
 	    "READONLY", "MASTERDOWN", "UNBLOCKED", "MOVED", "ASK", "CLUSTERDOWN", NULL};
-	static const char *const login[] = {"WRONGPASS", "NOAUTH", "NOPERM", NULL};
+	static const char *const login[] = {"WRONGPASS", "NOAUTH", NULL};
 	const char *advice = "";
 
+	if (is_denied(reply) && !r->sentinel)
+		return err_set(err, ERR_USAGE,
+		    "Redis: %s: %s (log in as %s, which has the rights in schema/redis.acl)", doing,
+		    reply->str, role_name());
 	if (is_one_of(reply, leave))
 		r->broken = true;
 	if (is_one_of(reply, login) && !r->sentinel)

@@ -121,12 +121,13 @@ int redis_wait(struct redis *r, int64_t wait_ms);
 int redis_eval_receive(struct redis *r, redisReply **ret_reply, struct err *err) warn_unused;
 
 /*
- * The reaction to an error reply: WRONGTYPE is ERR_REJECT; everything else is ERR_RETRY, since no
- * Redis error (LOADING, READONLY, OOM, MISCONF, BUSY, CLUSTERDOWN, NOPERM, ...) is the row's fault.
- * READONLY, MASTERDOWN and UNBLOCKED (a master that became a replica), and MOVED, ASK and
- * CLUSTERDOWN of a cluster also mark the connection broken, so that the server is looked for again.
- * What a user may not do, or who it is, is told with a word about schema/redis.acl, unless by a
- * sentinel, which has users of its own.
+ * The reaction to an error reply: WRONGTYPE is ERR_REJECT, and what the user may not do (NOPERM)
+ * ERR_USAGE: as long as this process went on, others that may do it would wait for its shards.
+ * Everything else is ERR_RETRY, since no Redis error (LOADING, READONLY, OOM, MISCONF, BUSY,
+ * CLUSTERDOWN, ...) is the row's fault.  READONLY, MASTERDOWN and UNBLOCKED (a master that became a
+ * replica), and MOVED, ASK and CLUSTERDOWN of a cluster also mark the connection broken, so that
+ * the server is looked for again.  What a user may not do, or who it is, is told with a word about
+ * schema/redis.acl, unless by a sentinel, which has users of its own: its NOPERM is ERR_RETRY.
  */
 int redis_error(struct redis *r, const redisReply *reply, const char *doing, struct err *err);
 

@@ -94,7 +94,7 @@ static void on_kept(void *ctx, const char *why)
 
 static int run_shards(struct consumer *c, struct err *err)
 {
-	struct reach *reach = reach_new(c->config.redis_url, c->config.lease_ms);
+	struct reach *reach = reach_new(c->config.redis_url, "MULTI", c->config.lease_ms);
 	const struct lease_options options = {
 	    .database_url = c->config.database_url,
 	    .schema = "effects",

@@ -67,7 +67,7 @@ static int run_leases(
 	if (await_database(c, status, &shards) < 0)
 		return 0;
 	status_start(status, shards);
-	context.reach = reach_new(c->redis_url, c->lease_ms);
+	context.reach = reach_new(c->redis_url, "SCRIPT LOAD return", c->lease_ms);
 	context.ends = mem_zalloc(shards, sizeof(*context.ends));
 
 	struct lease_options options = {.database_url = c->database_url,

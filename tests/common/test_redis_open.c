@@ -64,6 +64,18 @@ static void nobody_in_particular(void)
 	redis_close(r);
 }
 
+static void check_denied_within_a_script(struct redis *r)
+{
+	const char *argv[] = {"umavez:purchases:{0}"};
+	struct redis_script trim;
+	struct err err = ERR_INIT;
+
+	redis_script_init(&trim, "return redis.call('XTRIM', KEYS[1], 'MAXLEN', 0)");
+	CHECK_INT(redis_eval(r, &trim, 1, 1, argv, NULL, NULL, &err), -1);
+	CHECK_INT(err.kind, ERR_USAGE);
+	CHECK(strstr(err.message, "schema/redis.acl") != NULL);
+}
+
 /* A user with few rights: ROLE is not among them. */
 static void user_without_role(void)
 {
@@ -72,12 +84,15 @@ static void user_without_role(void)
 	char *url;
 
 	world_redis_run(world,
-	    "ACL SETUSER reader on >pw ~umavez:* +xread +xinfo +xgroup|create +xgroup|setid");
+	    "ACL SETUSER reader on >pw ~umavez:* +xread +xinfo +xgroup|create +xgroup|setid"
+	    " +evalsha +script|load");
 	url = with_user("reader:pw", 0);
 	r = client_open_at(url, 5000);
 	client_command(r, "XREAD STREAMS umavez:purchases:{0} 0");
 	CHECK_INT(redis_command(r, NULL, &err, "XTRIM umavez:purchases:{0} MAXLEN 0"), -1);
-	CHECK(redis_failed_with(r, "NOPERM") && strstr(err.message, "(schema/redis.acl "));
+	CHECK_INT(err.kind, ERR_USAGE);
+	CHECK(redis_failed_with(r, "NOPERM") && strstr(err.message, "schema/redis.acl"));
+	check_denied_within_a_script(r);
 	redis_close(r);
 	free(url);
 }

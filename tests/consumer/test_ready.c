@@ -1,8 +1,12 @@
 /* What a consumer says at its start, and by /readyz, when it cannot do its work. */
 #include "tests/consumer/stage.h"
+#include "tests/support/files.h"
 #include "tests/support/proc.h"
 #include "tests/support/proxy.h"
 #include "tests/support/refusal.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 /* The shards are let go when their leases expire, and a consumer without shards has nothing to do:
  * that it is not ready is said by the leases alone. */
@@ -85,6 +89,42 @@ static void not_ready_before_redis_answers(void)
 	stage_close(s);
 }
 
+/* As the user of Redis that is another service's; what it says. */
+static char *run_as_relay(struct world *w, int *ret_status)
+{
+	char *said, *url = text_format("unix://umavez_relay:umavez_relay@%s",
+			world_redis_url(w) + strlen("unix://"));
+	const char *const args[] = {"--database-url", world_consumer_url(w), "--redis-url", url,
+	    "--consumer", STAGE_CONSUMER, "--admin-listen", "127.0.0.1:0", NULL};
+
+	*ret_status = world_run_all(w, "umavez-consumer", args, NULL, NULL, &said);
+	free(url);
+	return said;
+}
+
+static void without_rights_it_ends(void)
+{
+	struct stage *s = stage_open(1);
+	int status;
+	char *said = run_as_relay(s->w, &status);
+	struct proc *p;
+
+	CHECK_INT(status, 2);
+	CHECK(strstr(said, "NOPERM") && strstr(said, "log in as umavez_consumer"));
+	CHECK_INT(world_int(s->w, "SELECT count(*) FROM effects.shard_lease WHERE term > 0"), 0);
+	free(said);
+
+	p = stage_consumer(s, NULL, NULL);
+	CHECK(await_held(s, p, 1));
+	CHECK(proc_await_ready(p, STAGE_MS));
+	stage_redis(s, "ACL SETUSER umavez_consumer -xread");
+	CHECK_INT(proc_wait(p, STAGE_MS), 2);
+	CHECK(proc_log_has(p, "log in as umavez_consumer"));
+	CHECK_INT(
+	    world_int(s->w, "SELECT count(*) FROM effects.shard_lease WHERE holder <> ''"), 0);
+	stage_close(s);
+}
+
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
@@ -105,6 +145,7 @@ int main(int argc, char **argv)
 	    {"not ready while leases cannot be kept", leases_that_cannot_be_kept},
 	    {"shards go where Redis answers", shards_go_where_redis_answers},
 	    {"not ready before Redis answers", not_ready_before_redis_answers},
+	    {"without the rights in Redis it ends", without_rights_it_ends},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};

@@ -181,6 +181,53 @@ static void silence_does_not_delay_the_end(void)
 	world_close(w);
 }
 
+/* As the user of Redis that is another service's; what it says. */
+static char *run_as_consumer(struct world *w, int *ret_status)
+{
+	char *said, *url = text_format("unix://umavez_consumer:umavez_consumer@%s",
+			world_redis_url(w) + strlen("unix://"));
+	const char *const args[] = {"--database-url", world_relay_url(w), "--redis-url", url,
+	    "--admin-listen", "127.0.0.1:0", "--lease", "1s", NULL};
+
+	*ret_status = world_run_all(w, "umavez-relay", args, NULL, NULL, &said);
+	free(url);
+	return said;
+}
+
+static void who_may_not_publish_takes_no_shard(void)
+{
+	struct world *w = stack_open(2);
+	struct proc *able = stack_relay(w, NULL, NULL);
+	int64_t terms;
+	int status;
+	char *said;
+
+	CHECK(await_held(w, able, 2));
+	terms = sum_terms(w);
+	said = run_as_consumer(w, &status);
+	CHECK_INT(status, 2);
+	CHECK(strstr(said, "NOPERM") && strstr(said, "log in as umavez_relay"));
+	CHECK_INT(sum_terms(w), terms);
+	free(said);
+	world_close(w);
+}
+
+static void rights_taken_away_end_it(void)
+{
+	struct world *w = stack_open(2);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+
+	CHECK(await_held(w, relay, 2));
+	stack_emit(w, "a", 5);
+	stack_check(w, 0);
+	world_redis_run(w, "ACL SETUSER umavez_relay -xadd");
+	stack_emit(w, "b", 5);
+	CHECK_INT(proc_wait(relay, WAIT_MS), 2);
+	CHECK(proc_log_has(relay, "log in as umavez_relay"));
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.shard_lease WHERE holder <> ''"), 0);
+	world_close(w);
+}
+
 static void refused_at_start(void)
 {
 	struct world *w = world_open(0);
@@ -204,6 +251,8 @@ int main(int argc, char **argv)
 	    {"shards go where Redis answers", shards_go_where_redis_answers},
 	    {"what Redis lost meanwhile is told", what_redis_lost_meanwhile_is_told},
 	    {"silence does not delay the end", silence_does_not_delay_the_end},
+	    {"who may not publish takes no shard", who_may_not_publish_takes_no_shard},
+	    {"rights taken away end it", rights_taken_away_end_it},
 	    {"a wrong configuration is one plain line", refused_at_start},
 	    {NULL, NULL},
 	};
