@@ -34,6 +34,9 @@ void trace_verdict_done(struct trace_verdict *v)
 	*v = (struct trace_verdict){0};
 }
 
+/* A message that waits for a moment needs nobody's look. */
+#define ASK_IT "; if that lasts, its log and its /readyz say why"
+
 static size_t count_published(const struct trace *t)
 {
 	size_t n = 0;
@@ -51,8 +54,8 @@ static char *why_unticked(const struct trace *t)
 		return mem_printf(
 		    "not ticked: shard %u has no ticks: run umavez migrate", t->shard);
 	return mem_printf(
-	    "not ticked: the relay %s holds shard %u and cut its last tick %.1f s ago", t->relay,
-	    t->shard, (double)(t->now_ms - t->last_tick_ms) / 1000);
+	    "not ticked: the relay %s holds shard %u and cut its last tick %.1f s ago" ASK_IT,
+	    t->relay, t->shard, (double)(t->now_ms - t->last_tick_ms) / 1000);
 }
 
 static char *why_unpublished(const struct trace *t)
@@ -71,7 +74,7 @@ static char *why_unpublished(const struct trace *t)
 		return mem_printf(
 		    "ticked as %s, not published: no relay holds shard %u", id, t->shard);
 	return mem_printf(
-	    "ticked as %s, not published: the relay %s has got to %s", id, t->relay, last);
+	    "ticked as %s, not published: the relay %s has got to %s" ASK_IT, id, t->relay, last);
 }
 
 /* Outbox rows go when every group has acknowledged them, and inbox rows after their own time: an
@@ -105,8 +108,9 @@ static char *why_unapplied(const struct trace *t, const struct trace_consumer *c
 		return mem_printf(
 		    "published, the consumer %s has not got to it:%s nobody holds the lease",
 		    c->name, lag);
-	return mem_printf("published, the consumer %s has not got to it:%s %s holds the lease",
-	    c->name, lag, c->holder);
+	return mem_printf(
+	    "published, the consumer %s has not got to it:%s %s holds the lease" ASK_IT, c->name,
+	    lag, c->holder);
 }
 
 /* As `umavez reconcile` judges it; FATE_WAITING says only that the cursor is not past it. */

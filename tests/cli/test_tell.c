@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define ASK_IT "; if that lasts, its log and its /readyz say why"
+
 static const struct trace_position position = {
     .id = {100, 7}, .ticked_ms = 1002, .published_ms = TRACE_UNKNOWN};
 static const struct trace_consumer consumer = {.name = (char[]){"c"},
@@ -56,7 +58,7 @@ static void check_unticked(void)
 	check_told(&t, "unpublished", "not ticked: no relay holds shard 3");
 	t.relay = (char[]){"r"};
 	check_told(&t, "unpublished",
-	    "not ticked: the relay r holds shard 3 and cut its last tick 4.0 s ago");
+	    "not ticked: the relay r holds shard 3 and cut its last tick 4.0 s ago" ASK_IT);
 	t.last_tick_ms = TRACE_UNKNOWN;
 	check_told(&t, "unpublished", "not ticked: shard 3 has no ticks: run umavez migrate");
 	t.has_row = false;
@@ -80,8 +82,8 @@ static void check_unpublished(void)
 	check_told(&t, "unpublished", "ticked as 100-7, not published: no relay holds shard 3");
 	t.relay = (char[]){"r"};
 	t.stream = (struct stream_view){1, {100, 6}, {100, 6}};
-	check_told(
-	    &t, "unpublished", "ticked as 100-7, not published: the relay r has got to 100-6");
+	check_told(&t, "unpublished",
+	    "ticked as 100-7, not published: the relay r has got to 100-6" ASK_IT);
 	t.stream = (struct stream_view){2, {100, 6}, {100, 8}};
 	check_told(&t, "unpublished", "the stream of shard 3 has passed 100-7 without it");
 	t.stream_known = false;
@@ -105,7 +107,8 @@ static void check_unapplied(void)
 	    "published, the consumer c has not got to it: lag 12 entries, nobody holds the lease");
 	c.holder = (char[]){"h"};
 	check_told(&t, "pending",
-	    "published, the consumer c has not got to it: lag 12 entries, h holds the lease");
+	    "published, the consumer c has not got to it: lag 12 entries, h holds the "
+	    "lease" ASK_IT);
 	c.cursor = (struct stream_id){100, 7};
 	check_told(
 	    &t, "pending", "the cursor of c is at 100-7, past it, but its inbox does not have it");

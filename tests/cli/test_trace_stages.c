@@ -41,7 +41,7 @@ static void check_stages(void)
 	story_consumer_lease(world, "entitlements", 0, "consumer-1");
 	traced_check_stuck(world, "n1", "pending",
 	    "published, the consumer entitlements has not got to it: lag 1 entry,"
-	    " consumer-1 holds the lease");
+	    " consumer-1 holds the lease; if that lasts, its log and its /readyz say why");
 
 	story_apply(world, "entitlements", 0, tick, row);
 	traced_check_stuck(world, "n1", "applied", "null");
