@@ -9,7 +9,8 @@ static const char *half(char buf[PG_NUMBER_SIZE], uint64_t n)
 	return pg_number(buf, stream_id_bigint(n));
 }
 
-int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct err *err)
+int backlog_oldest_unticked(
+    PGconn *intake, unsigned shard, int64_t *ret_rows, int64_t *ret_oldest_ms, struct err *err)
 {
 	char at[PG_NUMBER_SIZE], most[PG_NUMBER_SIZE];
 	const char *params[] = {pg_number(at, shard), pg_number(most, BACKLOG_MAX)};
@@ -18,8 +19,16 @@ int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct e
 	if (pg_run(intake, cli_sql_unticked_sql, 2, params, &res, err) < 0)
 		return -1;
 	*ret_rows = pg_int(res, 0, "rows");
+	*ret_oldest_ms = *ret_rows > 0 ? pg_int(res, 0, "oldest_ms") : 0;
 	PQclear(res);
 	return 0;
+}
+
+int backlog_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows, struct err *err)
+{
+	int64_t oldest_ms;
+
+	return backlog_oldest_unticked(intake, shard, ret_rows, &oldest_ms, err);
 }
 
 int backlog_oldest_after(PGconn *intake, unsigned shard, struct stream_id position,

@@ -21,6 +21,10 @@
 int backlog_unticked(
     PGconn *intake, unsigned shard, int64_t *ret_rows, struct err *err) warn_unused;
 
+/* The same, and when the oldest of them was written, in ms since 1970; 0 when there is none. */
+int backlog_oldest_unticked(PGconn *intake, unsigned shard, int64_t *ret_rows,
+    int64_t *ret_oldest_ms, struct err *err) warn_unused;
+
 /* Rows of ticks that stand after this position (0-0: all that are kept). */
 int backlog_after(PGconn *intake, unsigned shard, struct stream_id position, int64_t *ret_rows,
     struct err *err) warn_unused;

@@ -24,8 +24,8 @@ static const char usage[] =
     "and rights, the cluster's identity, durability settings, partitions, dead letters, relays,\n"
     "consumers and their groups, Redis and its streams, and the clocks.  One line each: ok, warn\n"
     "or fail, and what to change.  Exits with 1 if anything fails; that no relay or consumer\n"
-    "holds a shard is a failure if messages wait there.  The role and the Redis user\n"
-    "umavez_operator may do this.";
+    "holds a shard is a failure if messages wait there, and that a relay holds it if they have\n"
+    "waited for a minute.  The role and the Redis user umavez_operator may do this.";
 
 static void examine(const struct sources_options *o, struct doctor *d)
 {

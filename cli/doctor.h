@@ -8,6 +8,7 @@
 #include "common/err.h"
 
 #include <libpq-fe.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ struct doctor {
 	size_t n;
 	struct finding *list;
 	char *where;         /* of what is noted next; NULL: nothing yet */
+	PGresult *shards;    /* shards.sql, a row each; NULL: not known */
 	PGresult *consumers; /* doctor_consumers.sql; NULL: not known */
 };
 
@@ -59,9 +61,16 @@ void doctor_deployment(struct doctor *d, PGconn *intake, PGconn *effects);
  */
 void doctor_work(struct doctor *d, PGconn *intake, PGconn *effects);
 
-/* What to do about a group that nobody reads, once doctor_work() has told consumers from others'.
- * malloc'd. */
-char *doctor_reader_advice(const struct doctor *d, const char *group);
+/*
+ * Once doctor_work() has found who holds what: whether a relay holds the shard where the oldest of
+ * these rows, written at oldest_ms, has waited too long, which is noted; lack says for what.
+ */
+bool doctor_relay_stuck(
+    struct doctor *d, unsigned shard, int64_t rows, int64_t oldest_ms, const char *lack);
+
+/* What to do about a group that does not get on in this shard; of one that is missing there, nobody
+ * reads it.  Once doctor_work() has told consumers from others'.  malloc'd. */
+char *doctor_reader_advice(const struct doctor *d, const char *group, unsigned shard);
 
 /* Redis, the streams in it and their groups. intake NULL: without the streams. */
 void doctor_redis(struct doctor *d, const char *url, const char *name_space, PGconn *intake);

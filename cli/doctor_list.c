@@ -49,6 +49,7 @@ void doctor_done(struct doctor *d)
 	}
 	free(d->list);
 	free(d->where);
+	PQclear(d->shards);
 	PQclear(d->consumers);
 }
 

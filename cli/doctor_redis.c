@@ -1,10 +1,10 @@
+#include "cli/backlog.h"
 #include "cli/doctor.h"
 #include "cli/group.h"
 #include "cli/sources.h"
 #include "cli/stream.h"
 #include "common/clock.h"
 #include "common/memory.h"
-#include "common/pg.h"
 #include "common/redis.h"
 
 #include <inttypes.h>
@@ -159,11 +159,11 @@ static int check_node(struct doctor *d, struct redis *redis, struct nodes *nodes
 }
 
 /* Those that serve shards. */
-static void check_nodes(struct doctor *d, const struct sources *s, int64_t shards)
+static void check_nodes(struct doctor *d, const struct sources *s, int shards)
 {
 	struct nodes nodes = {0, NULL};
 
-	for (unsigned shard = 0; shard < shards; shard++) {
+	for (unsigned shard = 0; shard < (unsigned)shards; shard++) {
 		char key[SOURCES_KEY_SIZE];
 		struct err err = ERR_INIT;
 
@@ -194,19 +194,33 @@ static int check_type(struct doctor *d, struct redis *redis, const char *key, un
 	return 0;
 }
 
+/* What the relay has ticked and does not append. */
+static int check_unpublished(struct doctor *d, PGconn *intake, unsigned shard,
+    struct stream_id last, bool *ret_fine, struct err *err)
+{
+	int64_t rows, oldest_ms;
+
+	if (stream_id_compare(last, STREAM_ID_ZERO) == 0 &&
+	    backlog_acknowledged(intake, shard, &last, err) < 0)
+		return -1;
+	if (backlog_oldest_after(intake, shard, last, &rows, &oldest_ms, err) < 0)
+		return -1;
+	if (doctor_relay_stuck(d, shard, rows, oldest_ms, "published"))
+		*ret_fine = false;
+	return 0;
+}
+
 static int check_stream(
     struct doctor *d, const struct sources *s, unsigned shard, bool *ret_fine, struct err *err)
 {
 	char key[SOURCES_KEY_SIZE], last[STREAM_ID_SIZE];
-	struct stream_view view;
+	struct stream_view view = {0};
 	bool is_stream;
 
 	if (sources_stream(s, shard, key, err) < 0 ||
 	    check_type(d, s->redis, key, shard, &is_stream, ret_fine, err) < 0)
 		return -1;
-	if (!is_stream)
-		return 0;
-	if (stream_look(s->redis, key, &view, err) < 0)
+	if (is_stream && stream_look(s->redis, key, &view, err) < 0)
 		return -1;
 	if (view.last.ms > (uint64_t)(clock_wall_ms() + FUTURE_MS)) {
 		*ret_fine = false;
@@ -215,20 +229,21 @@ static int check_stream(
 		    "shard %u: the last ID, %s, lies far in the future", shard,
 		    stream_id_format(view.last, last));
 	}
-	return 0;
+	return check_unpublished(d, s->intake, shard, view.last, ret_fine, err);
 }
 
-static int check_streams(struct doctor *d, const struct sources *s, int64_t shards, struct err *err)
+static int check_streams(struct doctor *d, const struct sources *s, int shards, struct err *err)
 {
+	int shards = PQntuples(d->shards);
 	bool all_fine = true, fine;
 
-	for (unsigned shard = 0; shard < shards; shard++) {
+	for (unsigned shard = 0; shard < (unsigned)shards; shard++) {
 		if (check_stream(d, s, shard, &fine, err) < 0)
 			return -1;
 		all_fine = all_fine && fine;
 	}
-	if (all_fine)
-		doctor_note(d, LEVEL_OK, "streams", "", "%" PRId64 " %s can be appended to", shards,
+	if (all_fine && shards > 0)
+		doctor_note(d, LEVEL_OK, "streams", "", "%d %s can be appended to", shards,
 		    print_plural(shards, "stream", "streams"));
 	return 0;
 }
@@ -244,7 +259,7 @@ static int check_groups(struct doctor *d, const struct sources *s, struct err *e
 
 		if (!g->registered || g->in_stream)
 			continue;
-		char *advice = doctor_reader_advice(d, g->name);
+		char *advice = doctor_reader_advice(d, g->name, g->shard);
 		doctor_note(d, LEVEL_WARN, "groups", advice,
 		    "group %s is missing in shard %u: nothing is trimmed there", g->name, g->shard);
 		free(advice);
@@ -253,34 +268,17 @@ static int check_groups(struct doctor *d, const struct sources *s, struct err *e
 	return 0;
 }
 
-static int read_shards(PGconn *intake, int64_t *ret_shards, struct err *err)
-{
-	PGresult *res = NULL;
-
-	*ret_shards = 0;
-	if (!intake)
-		return 0;
-	if (pg_run(intake, "SELECT shards FROM intake.setting", 0, NULL, &res, err) < 0)
-		return -1;
-	if (PQntuples(res) > 0)
-		*ret_shards = pg_int(res, 0, "shards");
-	PQclear(res);
-	return 0;
-}
-
 static int check_all(struct doctor *d, const struct sources *s, struct err *err)
 {
-	int64_t shards;
+	int shards = PQntuples(d->shards);
 
-	if (read_shards(s->intake, &shards, err) < 0)
-		return -1;
 	if (redis_in_cluster(s->redis) && shards > 0)
 		check_nodes(d, s, shards);
 	else if (check_server(d, s->redis, err) < 0)
 		return -1;
 	if (!s->intake)
 		return 0;
-	if (shards > 0 && check_streams(d, s, shards, err) < 0)
+	if (check_streams(d, s, shards, err) < 0)
 		return -1;
 	return check_groups(d, s, err);
 }

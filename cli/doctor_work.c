@@ -14,6 +14,9 @@
  */
 #define GROUP_STUCK_MS INT64_C(300000)
 
+/* Well above what a tick of millions of rows takes. */
+#define RELAY_STUCK_MS INT64_C(60000)
+
 /* Shards that nobody holds, and what waits in them. */
 struct idle {
 	char *shards; /* "0, 3"; NULL: there are none */
@@ -39,27 +42,38 @@ static enum level level_of(const struct idle *idle)
 	return idle->waiting > 0 ? LEVEL_FAIL : LEVEL_WARN;
 }
 
-static int find_unrelayed(PGconn *intake, struct idle *idle, struct err *err)
+bool doctor_relay_stuck(
+    struct doctor *d, unsigned shard, int64_t rows, int64_t oldest_ms, const char *lack)
 {
-	PGresult *res = NULL;
-	int rc = -1;
+	const char *relay = pg_text(d->shards, (int)shard, "relay");
+	int64_t waited_ms = pg_int(d->shards, (int)shard, "now_ms") - oldest_ms;
 
-	if (pg_run(intake, cli_sql_shards_sql, 0, NULL, &res, err) < 0)
-		goto done;
-	for (int row = 0; row < PQntuples(res); row++) {
-		unsigned shard = (unsigned)pg_uint(res, row, "shard");
-		int64_t rows;
+	if (!relay || rows == 0 || waited_ms < RELAY_STUCK_MS)
+		return false;
+	doctor_note(d, LEVEL_FAIL, "relays",
+	    "look at that relay's log and at its /readyz, which say what stops it",
+	    "the relay %s holds shard %u, where %" PRId64 " %s to be %s, the oldest for %" PRId64
+	    " s",
+	    relay, shard, rows, print_plural(rows, "message waits", "messages wait"), lack,
+	    waited_ms / 1000);
+	return true;
+}
 
-		if (pg_text(res, row, "relay"))
-			continue;
-		if (backlog_unticked(intake, shard, &rows, err) < 0)
-			goto done;
-		add_shard(idle, shard, rows);
+static int find_waiting(
+    struct doctor *d, PGconn *intake, struct idle *idle, bool *ret_stuck, struct err *err)
+{
+	*ret_stuck = false;
+	for (unsigned shard = 0; shard < (unsigned)PQntuples(d->shards); shard++) {
+		int64_t rows, oldest_ms;
+
+		if (backlog_oldest_unticked(intake, shard, &rows, &oldest_ms, err) < 0)
+			return -1;
+		if (!pg_text(d->shards, (int)shard, "relay"))
+			add_shard(idle, shard, rows);
+		else if (doctor_relay_stuck(d, shard, rows, oldest_ms, "ticked"))
+			*ret_stuck = true;
 	}
-	rc = 0;
-done:
-	PQclear(res);
-	return rc;
+	return 0;
 }
 
 static void check_relays(struct doctor *d, PGconn *intake)
@@ -68,12 +82,14 @@ static void check_relays(struct doctor *d, PGconn *intake)
 	    "start umavez-relay; if one runs, its log says why it holds no shard";
 	struct idle idle = {.n = 0};
 	struct err err = ERR_INIT;
+	bool stuck;
 
-	if (find_unrelayed(intake, &idle, &err) < 0)
+	if (pg_run(intake, cli_sql_shards_sql, 0, NULL, &d->shards, &err) < 0 ||
+	    find_waiting(d, intake, &idle, &stuck, &err) < 0)
 		doctor_note_error(d, "relays", &err);
-	else if (idle.n == 0)
+	else if (idle.n == 0 && !stuck)
 		doctor_note(d, LEVEL_OK, "relays", "", "a relay holds every shard");
-	else
+	else if (idle.n > 0)
 		doctor_note(d, level_of(&idle), "relays", advice,
 		    "no relay holds %s %s, where %" PRId64 " %s for it",
 		    print_plural((int64_t)idle.n, "shard", "shards"), idle.shards, idle.waiting,
@@ -86,14 +102,41 @@ static bool is_consumer(const struct doctor *d, int row, const char *name)
 	return strcmp(pg_text(d->consumers, row, "consumer"), name) == 0;
 }
 
-char *doctor_reader_advice(const struct doctor *d, const char *group)
+/* -1: the group is no consumer of ours. */
+static int consumer_row(const struct doctor *d, const char *group, unsigned shard)
 {
 	for (int row = 0; row < PQntuples(d->consumers); row++) {
-		if (is_consumer(d, row, group))
-			return mem_printf("start umavez-consumer --consumer %s; or umavez consumer "
-					  "forget %s, if it will never come back",
-			    group, group);
+		if (is_consumer(d, row, group) && pg_uint(d->consumers, row, "shard") == shard)
+			return row;
 	}
+	return -1;
+}
+
+/* NULL: nobody, or it is no consumer of ours. */
+static const char *holder_of(const struct doctor *d, const char *group, unsigned shard)
+{
+	int row = consumer_row(d, group, shard);
+
+	return row < 0 ? NULL : pg_text(d->consumers, row, "holder");
+}
+
+static char *start_advice(const char *consumer)
+{
+	return mem_printf("start umavez-consumer --consumer %s; or umavez consumer forget %s, if "
+			  "it will never come back",
+	    consumer, consumer);
+}
+
+char *doctor_reader_advice(const struct doctor *d, const char *group, unsigned shard)
+{
+	const char *holder = holder_of(d, group, shard);
+
+	if (holder)
+		return mem_printf("look at the log of %s, which holds the shard, and at its "
+				  "/readyz: they say what stops it",
+		    holder);
+	if (consumer_row(d, group, shard) >= 0)
+		return start_advice(group);
 	return mem_printf("start what reads it; or umavez group drop %s --destroy, if nobody ever "
 			  "will",
 	    group);
@@ -102,11 +145,7 @@ char *doctor_reader_advice(const struct doctor *d, const char *group)
 /* Of a consumer of ours whose shard has no holder: nobody reads on. */
 static bool is_abandoned(const struct doctor *d, const char *group, unsigned shard)
 {
-	for (int row = 0; row < PQntuples(d->consumers); row++) {
-		if (is_consumer(d, row, group) && pg_uint(d->consumers, row, "shard") == shard)
-			return pg_text(d->consumers, row, "holder") == NULL;
-	}
-	return false;
+	return consumer_row(d, group, shard) >= 0 && !holder_of(d, group, shard);
 }
 
 /* The rows of one consumer from *row on; *row is left behind them. */
@@ -133,7 +172,7 @@ static int find_unread(
 
 static void tell_consumer(struct doctor *d, const char *name, const struct idle *idle)
 {
-	char *advice = doctor_reader_advice(d, name);
+	char *advice = start_advice(name);
 
 	if (idle->n == 0)
 		doctor_note(d, LEVEL_OK, "consumers", "", "consumer %s: every shard is held", name);
@@ -172,13 +211,13 @@ static void tell_group(
 {
 	const char *name = pg_text(res, row, "name");
 	struct stream_id at = {pg_uint(res, row, "tick"), pg_uint(res, row, "id")};
-	char *advice = doctor_reader_advice(d, name), id[STREAM_ID_SIZE];
+	unsigned shard = (unsigned)pg_uint(res, row, "shard");
+	char *advice = doctor_reader_advice(d, name, shard), id[STREAM_ID_SIZE];
 
 	doctor_note(d, LEVEL_WARN, "groups", advice,
-	    "group %s in shard %" PRIu64 " has not acknowledged %" PRId64
+	    "group %s in shard %u has not acknowledged %" PRId64
 	    " %s after %s%s: nothing from there on can be trimmed",
-	    name, pg_uint(res, row, "shard"), rows, print_plural(rows, "message", "messages"),
-	    stream_id_format(at, id),
+	    name, shard, rows, print_plural(rows, "message", "messages"), stream_id_format(at, id),
 	    is_abandoned_group ? ", and nobody reads" : " for over 5 min");
 	free(advice);
 }

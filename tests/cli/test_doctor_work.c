@@ -4,6 +4,7 @@
 #include "tests/cli/diagnosis.h"
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
+#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <stdlib.h>
@@ -62,6 +63,28 @@ static void check_groups(void)
 	world_sql(world, "DELETE FROM intake.stream_group");
 }
 
+/* It holds the shard, and does neither of its two works; leaves the shard ticked. */
+static void check_stuck_relay(int shard)
+{
+	char *unticked =
+	    text_format("the relay relay-1 holds shard %d, where 1 message waits to be ticked, "
+			"the oldest for ",
+		shard);
+	char *unpublished =
+	    text_format("the relay relay-1 holds shard %d, where 2 messages wait to be "
+			"published, the oldest for ",
+		shard);
+
+	world_sql(world, "UPDATE intake.outbox SET created_at = clock_timestamp() - interval '70 s'"
+			 " WHERE message_id = 'n2'");
+	diagnosis_check_finds(world, NULL, unticked, "fail relays");
+	story_tick(world, shard);
+	diagnosis_check_finds(world, NULL, "a relay holds every shard", "ok relays");
+	diagnosis_check_finds(world, NULL, unpublished, "fail relays");
+	free(unpublished);
+	free(unticked);
+}
+
 /* Relays and consumers that are away are told at once, and by their right names. */
 static void check_work(void)
 {
@@ -78,7 +101,7 @@ static void check_work(void)
 	diagnosis_check_finds(world, NULL, "no relay holds shard ", "fail relays");
 	story_relay_lease(world, shard, "relay-1");
 	diagnosis_check_finds(world, NULL, "a relay holds every shard", "ok relays");
-	story_tick(world, shard);
+	check_stuck_relay(shard);
 	story_cursor(world, "shop", shard);
 	diagnosis_check_finds(
 	    world, NULL, "consumer shop: nobody holds shards 0, 1, where ", "fail consumers");
@@ -92,9 +115,13 @@ static void check_work(void)
 	story_consumer_lease(world, "shop", shard, "consumer-1");
 	diagnosis_check_finds(world, NULL, "none of 2 registered groups lags", "ok groups");
 	diagnosis_check_finds(world, NULL, "consumer shop: nobody holds shard ", "warn consumers");
+	world_sql(world, "UPDATE intake.stream_group SET at = at - interval '6 min'");
+	diagnosis_check_finds(world, NULL, "group shop in shard ", "warn groups");
+	STORY_SAYS(world, 1, "look at the log of consumer-1, which holds the shard", "", "doctor");
 	story_consumer_lease(world, "shop", 1 - shard, "consumer-1");
 	diagnosis_check_finds(world, NULL, "consumer shop: every shard is held", "ok consumers");
-	world_sql(world, "DELETE FROM intake.stream_group");
+	world_sql(world, "DELETE FROM intake.stream_group;"
+			 "UPDATE intake.outbox SET created_at = clock_timestamp()");
 }
 
 static void check_human(void)
