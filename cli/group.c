@@ -36,7 +36,8 @@ static const char usage[] =
     "the relays have registered them and as they are in Redis.  `drop` forgets one, so that\n"
     "trimming does not wait for it any more; what is in a stream still a relay would register\n"
     "again: --destroy ends it there too.  A consumer of umavez is more than its group: umavez\n"
-    "consumer forget ends it.  The role and the Redis user umavez_operator may do this.";
+    "consumer forget ends it, and while it lives --destroy is refused.  The role and the Redis\n"
+    "user umavez_operator may do this.";
 
 static int list(const struct group_command *command, struct sources *sources, struct err *err)
 {
@@ -67,6 +68,24 @@ static int is_consumer(
 	*ret_is = PQntuples(res) > 0;
 	PQclear(res);
 	return 0;
+}
+
+/* Its group is what a consumer that lives reads by; forgetting one that does not is more than this.
+ */
+static int check_forgettable(const struct sources *sources, const char *name, struct err *err)
+{
+	PGresult *res = NULL;
+	int rc = 0;
+
+	if (pg_run(sources->effects, "SELECT effects.forget_obstacle($1) AS obstacle", 1, &name,
+		&res, err) < 0)
+		return -1;
+	if (pg_text(res, 0, "obstacle"))
+		rc = err_set(err, ERR_FATAL,
+		    "it is a consumer's, which umavez consumer forget ends; and %s",
+		    pg_text(res, 0, "obstacle"));
+	PQclear(res);
+	return rc;
 }
 
 static int nothing_to_drop(const struct groups *groups, bool is_a_consumer, struct err *err)
@@ -118,6 +137,8 @@ static int drop(
 	}
 	if (groups_read(sources, (struct group_filter){name, command->shard}, &groups, err) < 0 ||
 	    is_consumer(sources, name, &is_a_consumer, err) < 0)
+		goto done;
+	if (command->destroy && check_forgettable(sources, name, err) < 0)
 		goto done;
 	if (!groups_may_drop(&groups, command->destroy)) {
 		nothing_to_drop(&groups, is_a_consumer, err);

@@ -86,7 +86,14 @@ static void check_drop(void)
 	SAYS(2, "",
 	    "mailer is a consumer, with cursors and an inbox: umavez consumer forget ends it",
 	    "group", "drop", "mailer", "--destroy");
-	world_sql(world, "DELETE FROM effects.cursor");
+	story_consumer_lease(world, "mailer", 0, "consumer-1");
+	SAYS(1, "",
+	    "it is a consumer's, which umavez consumer forget ends; and it is alive: stop "
+	    "consumer-1",
+	    "group", "drop", "mailer", "--destroy", "--yes");
+	CHECK_INT(redis("XINFO GROUPS " STREAM), 1);
+	CHECK_INT(world_int(world, "SELECT count(*) FROM intake.stream_group"), 1);
+	world_sql(world, "DELETE FROM effects.shard_lease; DELETE FROM effects.cursor");
 	SAYS(2, "would be destroyed in " STREAM ", at 0-0 with 0 pending\nwould be forgotten",
 	    "nothing was done: give --yes", "group", "drop", "mailer", "--destroy");
 	CHECK_INT(redis("XINFO GROUPS " STREAM), 1);
