@@ -13,7 +13,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define START_MS 60000
+#define START_MS 300000
 #define STOP_MS 30000
 
 /*
@@ -57,6 +57,9 @@ static void run(const char *const *argv, const char *log, const struct proc_user
 	if (status == 0)
 		return;
 	file_print_tail(log, 4000);
+	if (status < 0)
+		die("%s has not ended after %d s: this machine is too busy", argv[0],
+		    START_MS / 1000);
 	die("%s: exit status %d", argv[0], status);
 }
 
@@ -283,6 +286,9 @@ void pg_server_start(struct pg_server *s)
 	if (await(answers, s, START_MS) && proc_alive(s->proc))
 		return;
 	file_print_tail(s->log, 4000);
+	if (proc_alive(s->proc))
+		die("PostgreSQL does not answer after %d s: this machine is too busy",
+		    START_MS / 1000);
 	die("PostgreSQL did not start");
 }
 
