@@ -33,8 +33,8 @@ const struct option config_options[] = {
 	"The same notifications, order, duplicates and kills again (another one each time)", 0, 1,
 	SEED_MAX, NULL, NULL},
     {"handler", OPT_STRING, AT(handler), NULL,
-	"Your own function (event json), as umavez-consumer takes it (the default handler)", 0, 0,
-	0, NULL, NULL},
+	"Your own function (event json) out of --schema-file (the default handler)", 0, 0, 0, NULL,
+	NULL},
     {"schema-file", OPT_LIST, AT(schema_files), NULL,
 	"SQL that is run before the start, as the owner of the database", 0, 0, 0, NULL, NULL},
     {"effect-query", OPT_STRING, AT(effect_query), NULL,
@@ -94,6 +94,16 @@ static int read_stores(struct config *c, struct err *err)
 	return 0;
 }
 
+/* The servers are new: of functions they have ours alone. */
+static int check_handler(const struct config *c, struct err *err)
+{
+	if (!c->handler || c->schema_files.n > 0 || strcmp(c->handler, CONFIG_DEFAULT_HANDLER) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE,
+	    "--handler: give the SQL that creates %.200s with --schema-file: the servers are new",
+	    c->handler);
+}
+
 static int check_files(const struct config *c, struct err *err)
 {
 	for (size_t i = 0; i < c->schema_files.n; i++)
@@ -108,6 +118,8 @@ int config_check(struct config *c, struct err *err)
 	if (c->trace && c->json)
 		return err_set(err, ERR_USAGE, "--trace and --json: one or the other");
 	if (read_stores(c, err) < 0)
+		return -1;
+	if (check_handler(c, err) < 0)
 		return -1;
 	return check_files(c, err);
 }

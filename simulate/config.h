@@ -22,6 +22,9 @@ struct config {
 	bool trace, keep, json, quiet;
 };
 
+/* What umavez migrate makes. */
+#define CONFIG_DEFAULT_HANDLER "effects.apply_purchase"
+
 extern const struct option config_options[];
 extern const char config_usage[];
 

@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEFAULT_HANDLER "effects.apply_purchase"
-
 /* what names the option whose SQL this is. */
 static int run(PGconn *conn, const char *what, const char *sql, struct err *err)
 {
@@ -136,7 +134,7 @@ static int install_query(PGconn *conn, const char *query, struct err *err)
 int handler_install(
     struct world *w, const struct config *config, char **ret_function, struct err *err)
 {
-	const char *name = config->handler ? config->handler : DEFAULT_HANDLER;
+	const char *name = config->handler ? config->handler : CONFIG_DEFAULT_HANDLER;
 	bool record = config->handler && !config->effect_query;
 	PGconn *conn = world_pg(w);
 	struct forms forms = {NULL, NULL};

@@ -200,8 +200,16 @@ static void check_refused(const char *const *args, const char *message)
 static void bad_sql(void)
 {
 	check_refused(ARGS("--schema-file", SQL "forgetful.sql"), "schema \"shop\" does not exist");
-	check_refused(ARGS("--handler", "nosuch"), "--handler: there is no function nosuch(json)");
+	check_refused(ARGS("--schema-file", SQL "shop.sql", "--handler", "nosuch"),
+	    "--handler: there is no function nosuch(json)");
 	check_refused(ARGS("--effect-query", "SELECT 1"), "--effect-query: ");
+}
+
+static void handler_from_nowhere(void)
+{
+	check_refused(ARGS("--handler", "shop.on_purchase"),
+	    "umavez simulate: --handler: give the SQL that "
+	    "creates shop.on_purchase with --schema-file");
 }
 
 int main(int argc, char **argv)
@@ -219,6 +227,7 @@ int main(int argc, char **argv)
 	    {"a handler that fails too slowly: not finished, and its reason", refusing_slowly},
 	    {"what the consumer refuses at its start", refused_by_the_consumer},
 	    {"SQL that cannot be used: exit 2", bad_sql},
+	    {"a handler that nothing creates: exit 2", handler_from_nowhere},
 	    {NULL, NULL},
 	};
 
