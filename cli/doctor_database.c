@@ -46,8 +46,10 @@ static enum level level_of(const char *name)
 void doctor_note_error(struct doctor *d, const char *name, const struct err *err)
 {
 	doctor_note(d, LEVEL_FAIL, name,
-	    "connect as a member of umavez_operator, and see umavez migrate --roles", "%s",
-	    err->message);
+	    strcmp(err->sqlstate, "42501") == 0
+		? "connect as a member of umavez_operator, and see umavez migrate --roles"
+		: "see the server's log, and run doctor again",
+	    "%s", err->message);
 }
 
 static void note_row(struct doctor *d, const PGresult *res, int row)
@@ -122,9 +124,12 @@ static bool check_schema(struct doctor *d, PGconn *conn, const char *schema)
 	struct err err = ERR_INIT;
 
 	if (pg_check_schema(conn, schema, &err) < 0) {
-		doctor_note(d, LEVEL_FAIL, "schema",
-		    "umavez migrate, or the umavez that belongs to the database", "%s",
-		    err.message);
+		if (err.kind == ERR_MISMATCH)
+			doctor_note(d, LEVEL_FAIL, "schema",
+			    "umavez migrate, or the umavez that belongs to the database", "%s",
+			    err.message);
+		else
+			doctor_note_error(d, "schema", &err);
 		return false;
 	}
 	doctor_note(d, LEVEL_OK, "schema", "", "%s is what this umavez expects", schema);

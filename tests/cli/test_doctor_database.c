@@ -235,6 +235,8 @@ static void check_connection(void)
 	diagnosis_check_finds(world, nowhere, "/nowhere", "fail effects");
 	world_sql(world, "REVOKE SELECT ON effects.migration FROM umavez_operator");
 	diagnosis_check_finds(world, NULL, "permission denied", "fail schema");
+	STORY_SAYS(world, 1, "\"advice\":\"connect as a member of umavez_operator", "", "doctor",
+	    "--json");
 	world_sql(world, "GRANT SELECT ON effects.migration TO umavez_operator");
 }
 
