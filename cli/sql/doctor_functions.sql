@@ -1,5 +1,5 @@
--- Functions of a schema that work with their owner's rights: that owner, a fixed search_path, nobody's
--- by default.
+-- Functions of a schema that work with their owner's rights: that owner, and what it is; a fixed
+-- search_path, nobody's by default.
 -- $1 schema
 SELECT 'function ' || w.name AS name, CASE WHEN f.problem = '' THEN 'ok' ELSE 'fail' END AS level,
     $1 || '.' || w.name || CASE WHEN f.problem = ''
@@ -25,6 +25,13 @@ LEFT JOIN LATERAL (
 	WHERE n.nspname = $1 AND p.proname = w.name
 	UNION ALL SELECT NULL, 'is missing' LIMIT 1) AS f ON true
 WHERE w.schema = $1
+UNION ALL
+SELECT 'owner', CASE WHEN r.rolsuper THEN 'warn' ELSE 'ok' END,
+    $1 || ' belongs to ' || r.rolname || CASE WHEN r.rolsuper
+        THEN ', a superuser: its SECURITY DEFINER functions may do anything' ELSE '' END,
+    'make a role that owns umavez and nothing else, give it the schema and all that is in it'
+        || ' (ALTER ... OWNER TO), and run umavez migrate as that role from then on'
+FROM pg_namespace AS n JOIN pg_roles AS r ON r.oid = n.nspowner WHERE n.nspname = $1
 UNION ALL
 SELECT 'sequence', CASE WHEN s.seqcache = 1 AND NOT s.seqcycle THEN 'ok' ELSE 'fail' END,
     'intake.outbox.id has a cache of ' || s.seqcache,
