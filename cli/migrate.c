@@ -99,6 +99,30 @@ done:
 	return rc;
 }
 
+static bool is_denied(const struct err *err)
+{
+	return strcmp(err->sqlstate, "42501") == 0;
+}
+
+static int migrate_schemas(struct migrate *m, bool intake, bool effects, struct err *err)
+{
+	int shards = (int)m->shards;
+
+	if ((!intake || migrate_schema(m, false, &shards, err) == 0) &&
+	    (!effects || migrate_schema(m, true, &shards, err) == 0))
+		return 0;
+	if (is_denied(err)) {
+		char *denied = mem_strdup(err->message);
+
+		err_set(err, ERR_USAGE,
+		    "%.250s: run it as the role that owns the schemas, or, to make them, GRANT "
+		    "CREATE ON DATABASE to this one",
+		    denied);
+		free(denied);
+	}
+	return -1;
+}
+
 /* After both schemas: roles.sql names the newest tables of whatever schema a database has. */
 static int migrate_roles(const char *url, struct err *err)
 {
@@ -110,6 +134,9 @@ static int migrate_roles(const char *url, struct err *err)
 	printf("applied  roles.sql\n");
 	rc = 0;
 done:
+	/* It says itself who may make roles. */
+	if (rc < 0 && is_denied(err))
+		err->kind = ERR_USAGE;
 	PQfinish(conn);
 	return rc;
 }
@@ -118,13 +145,10 @@ static int run(void *config, struct err *err)
 {
 	struct migrate *m = config;
 	bool intake = m->only != ONLY_EFFECTS, effects = m->only != ONLY_INTAKE;
-	int shards = (int)m->shards;
 
 	if ((intake && !url_of(m, false)) || (effects && !url_of(m, true)))
 		return err_set(err, ERR_USAGE, "--database-url (or DATABASE_URL) is required");
-	if (intake && migrate_schema(m, false, &shards, err) < 0)
-		return -1;
-	if (effects && migrate_schema(m, true, &shards, err) < 0)
+	if (migrate_schemas(m, intake, effects, err) < 0)
 		return -1;
 	if (!m->roles)
 		return 0;

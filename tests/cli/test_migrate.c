@@ -217,6 +217,8 @@ static void check_plain_owner(void)
 	PQfinish(conn);
 	clean();
 	world_sql(world, "CREATE ROLE keeper LOGIN CREATEROLE");
+	check_refused((const char *const[]){"--database-url", url, NULL}, 2,
+	    "permission denied for database postgres: run it as the role that owns the schemas");
 	world_sql(world, "GRANT CREATE ON DATABASE postgres TO keeper");
 	CHECK_INT(
 	    migrate((const char *const[]){"--database-url", url, "--roles", NULL}, NULL, NULL), 0);
@@ -241,7 +243,7 @@ static void check_owner_without_createrole(void)
 	clean();
 	world_sql(world, "CREATE ROLE keeper LOGIN; GRANT CREATE ON DATABASE postgres TO keeper");
 	world_sql(world, "ALTER ROLE umavez_emitter RENAME TO put_aside");
-	CHECK_INT(migrate(args, NULL, &err), 1);
+	CHECK_INT(migrate(args, NULL, &err), 2);
 	CHECK(strstr(err, "the role keeper may not create roles: as a superuser do ALTER ROLE "
 			  "keeper CREATEROLE, or CREATE ROLE for each of umavez_emitter; then run "
 			  "this again") != NULL);
