@@ -78,7 +78,7 @@ static void rest(struct lease *lease, struct rng *rng)
 	int64_t ms = backoff_ms(lease->restarts++, RESTART_MIN_MS, RESTART_MAX_MS, rng);
 	lease->restart_us = now_us + ms * 1000;
 	set_state(lease, LEASE_RESTING);
-	log_warn(
+	log_debug(
 	    "shard worker returned early", lf_int("shard", lease->shard), lf_int("restart_ms", ms));
 }
 

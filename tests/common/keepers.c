@@ -52,7 +52,7 @@ static const struct option table[] = {
 
 static void live(const struct keeper *k, struct lease_options *options, struct duty *duty)
 {
-	char *argv[] = {(char *)"umavez-keeper", NULL};
+	char *argv[] = {(char *)"umavez-keeper", (char *)"--log-level=debug", NULL};
 	struct config config = {0, 0};
 	struct err err = ERR_INIT;
 	struct leases *leases;
@@ -61,7 +61,7 @@ static void live(const struct keeper *k, struct lease_options *options, struct d
 	if (!freopen(k->log, "we", stderr))
 		_exit(99);
 	duty->events = open(k->events, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-	if (!service_start("umavez-keeper", "", table, &config, 1, argv, &status))
+	if (!service_start("umavez-keeper", "", table, &config, 2, argv, &status))
 		exit(status);
 	options->worker = work;
 	options->ctx = duty;
