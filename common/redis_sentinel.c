@@ -33,7 +33,10 @@ int redis_sentinel_ask(
 	int rc;
 
 	if (redis_command(sentinel, &reply, err, "SENTINEL GET-MASTER-ADDR-BY-NAME %s", name) < 0)
-		return -1;
+		return redis_failed_with(sentinel, "ERR unknown command")
+			   ? redis_fail(sentinel, err, "SENTINEL",
+				 "this is no sentinel; for a server itself use redis://")
+			   : -1;
 	rc = read_address(sentinel, reply, name, ret_master, err);
 	freeReplyObject(reply);
 	return rc;

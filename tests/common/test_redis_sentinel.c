@@ -153,6 +153,15 @@ static void first_is_behind(void)
 	free(servers);
 }
 
+static void no_sentinel(void)
+{
+	char *server = text_format("127.0.0.1:%d", master_port());
+
+	check_refused(
+	    server, SENTINELS_MASTER, "this is no sentinel; for a server itself use redis://");
+	free(server);
+}
+
 static void sentinel_login(void)
 {
 	char *one = text_format("127.0.0.1:%d", port_of(0));
@@ -174,6 +183,7 @@ static void sentinel_login(void)
 static const struct check checks[] = {
     {"an unknown name", unknown_name},
     {"the first is no sentinel", first_is_none},
+    {"a server in place of sentinels", no_sentinel},
     {"silent sentinels", silent},
     {"the first is behind", first_is_behind},
     {"the sentinel's own login", sentinel_login},
