@@ -124,9 +124,14 @@ static void tell(const struct reset *r, bool done)
 		tell_stream(r);
 	else
 		printf("%s is a %s\n", r->key, r->type);
-	printf("renamed to %s, it leaves the way free: the relay publishes again what the stream "
-	       "lacks\n%s",
-	    r->aside, done ? "done\n" : "");
+	if (done)
+		printf("renamed to %s: the way is free, and the relay publishes again what the "
+		       "stream lacks\n",
+		    r->aside);
+	else
+		printf("would be renamed to %s: then the way would be free, and the relay would "
+		       "publish again what the stream lacks\n",
+		    r->aside);
 }
 
 static int move_aside(const struct reset *r, struct err *err)

@@ -115,10 +115,10 @@ static void check_reset(void)
 	redis("SET " STREAM " x");
 	story_receive_all(world, "b", 3);
 	CHECK(proc_await_log(relay, "`umavez stream reset`", STORY_WAIT_MS));
-	SAYS(2, STREAM " is a string\nrenamed to umavez:aside:{0}:", "give --yes", "stream",
-	    "reset", "0");
+	SAYS(2, STREAM " is a string\nwould be renamed to umavez:aside:{0}:", "give --yes",
+	    "stream", "reset", "0");
 	CHECK_INT(redis("STRLEN " STREAM), 1);
-	SAYS(0, "stream lacks\ndone\n", "", "stream", "reset", "0", "--yes");
+	SAYS(0, "\nrenamed to umavez:aside:{0}:", "", "stream", "reset", "0", "--yes");
 	CHECK(await(is_published, world, STORY_WAIT_MS));
 	CHECK_INT(redis("KEYS umavez:aside:{0}:*"), 1);
 	CHECK_INT(invariants_broken(world, INVARIANTS_STREAM), 0);
