@@ -117,7 +117,7 @@ static int parse_flag(struct parser *p, int argc, char **argv, int *i, struct er
 	snprintf(source, sizeof(source), "--%.*s", (int)(len < 80 ? len : 80), name);
 	const struct option *row = find_row(p->table, name, len, &file);
 	if (!row)
-		return err_set(err, ERR_USAGE, "%s: no such option", source);
+		return err_set(err, ERR_USAGE, "%s: no such option (see --help)", source);
 	if (!value && row->type == OPT_BOOL)
 		value = "on";
 	if (!value) {
@@ -140,7 +140,8 @@ static int parse_command_line(
 			if (parse_flag(p, argc, argv, &i, err) < 0)
 				return -1;
 		} else if (!only_words && argv[i][0] == '-' && argv[i][1]) {
-			return err_set(err, ERR_USAGE, "%.80s: no such option", argv[i]);
+			return err_set(
+			    err, ERR_USAGE, "%.80s: no such option (see --help)", argv[i]);
 		} else if (!words) {
 			return err_set(err, ERR_USAGE, "\"%.80s\" is not an option", argv[i]);
 		} else {

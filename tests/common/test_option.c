@@ -113,8 +113,10 @@ static void from_files(void)
 	config_refused(ARGS("--name-file=/tmp"), "--name-file: /tmp: Is a directory");
 	config_refused(ARGS("--name-file=/dev/zero"),
 	    "--name-file: /dev/zero: not a text of at most 65536 bytes");
-	config_refused(ARGS("--threads-file=/dev/null"), "--threads-file: no such option");
-	config_refused(ARGS("--root-file-file=/dev/null"), "--root-file-file: no such option");
+	config_refused(
+	    ARGS("--threads-file=/dev/null"), "--threads-file: no such option (see --help)");
+	config_refused(
+	    ARGS("--root-file-file=/dev/null"), "--root-file-file: no such option (see --help)");
 	unlink(one);
 	unlink(two);
 	free(one);
@@ -124,9 +126,9 @@ static void from_files(void)
 
 static void unknown(void)
 {
-	config_refused(ARGS("--nosuch"), "--nosuch: no such option");
-	config_refused(ARGS("--nam", "x"), "--nam: no such option");
-	config_refused(ARGS("-n"), "-n: no such option");
+	config_refused(ARGS("--nosuch"), "--nosuch: no such option (see --help)");
+	config_refused(ARGS("--nam", "x"), "--nam: no such option (see --help)");
+	config_refused(ARGS("-n"), "-n: no such option (see --help)");
 	config_refused(ARGS("word"), "\"word\" is not an option");
 	config_refused(ARGS("--", "--name"), "\"--name\" is not an option");
 	config_refused(ARGS("--name"), "--name: a value is missing");

@@ -125,7 +125,7 @@ static void usage(void)
 	char *text;
 
 	CHECK_INT(end(&life, &text), 2);
-	CHECK_STR(text, "umavez-test: --nosuch: no such option\n");
+	CHECK_STR(text, "umavez-test: --nosuch: no such option (see --help)\n");
 	free(text);
 
 	life = begin(play_nothing, ARGS("--version"));
