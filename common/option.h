@@ -85,7 +85,9 @@ void option_help(const char *program, const char *usage, const struct option *ta
 /* One info line with every value; secrets as "***" when set. Passwords in URLs are masked. */
 void option_dump(const struct option *table, const void *config);
 
-/* "host:port", "[v6]:port", "port" or "unix:/path", checked and split.  *ret_host is malloc'd: a
+#define OPTION_ENDPOINT_FORMS "host:port, [v6]:port, port or unix:/path"
+
+/* One of OPTION_ENDPOINT_FORMS, checked and split.  *ret_host is malloc'd: a
  * host, NULL for every address, or a socket's path, and then *ret_port is -1.  Port 0: the system
  * chooses. */
 int option_endpoint(const char *text, char **ret_host, int *ret_port, struct err *err) warn_unused;

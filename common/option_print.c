@@ -67,6 +67,12 @@ static void print_variable(const struct option *row)
 	puts(row->type == OPT_LIST ? ", comma-separated]" : "]");
 }
 
+/* Any text may come from a file; worth saying it is where a password may be part of it. */
+static bool may_be_secret(const struct option *row)
+{
+	return (row->flags & OPT_SECRET) || row->type == OPT_PG_URL || row->type == OPT_REDIS_URL;
+}
+
 static void print_option(const struct option *row)
 {
 	print_row(row->name, placeholder(row), row->help);
@@ -74,7 +80,7 @@ static void print_option(const struct option *row)
 		print_note("one of: ", row->choices);
 	if (row->type == OPT_LIST)
 		print_note("", "may be given again");
-	if (option_value_takes_file(row))
+	if (may_be_secret(row) && option_value_takes_file(row))
 		printf("%*sor from a file: --%s-file PATH\n", HELP_COLUMN, "", row->name);
 	if (row->flags & OPT_REQUIRED)
 		print_note("", "required");

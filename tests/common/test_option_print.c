@@ -122,6 +122,7 @@ static void help(void)
 	CHECK(strstr(text, "  --database-url TEXT ") && strstr(text, "[DATABASE_URL]"));
 	CHECK(strstr(text, "[UMAVEZ_MAX_BODY]") && strstr(text, "default: 256KiB"));
 	CHECK(strstr(text, "  --listen ADDRESS ") && !strstr(text, "--root-file-file"));
+	CHECK(!strstr(text, "--name-file"));
 	CHECK(strstr(text, "--secret-file PATH") && strstr(text, "one of: error|warn|info|debug"));
 	free(text);
 }
