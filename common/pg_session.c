@@ -48,14 +48,14 @@ static PQconninfoOption *parse_url(const char *url, struct err *err)
 
 	/* libpq's message would quote the URL, and with it the password. */
 	if (ambiguous(url)) {
-		err_set(err, ERR_USAGE,
-		    "database URL: percent-encode '@' and '/' in the user name and the password");
+		err_set(
+		    err, ERR_USAGE, "percent-encode '@' and '/' in the user name and the password");
 		return NULL;
 	}
 	parsed = PQconninfoParse(url, NULL);
 	if (!parsed)
-		err_set(err, ERR_USAGE,
-		    "database URL: not a PostgreSQL URL (postgresql://user@host:port/database)");
+		err_set(
+		    err, ERR_USAGE, "not a PostgreSQL URL (postgresql://user@host:port/database)");
 	return parsed;
 }
 

@@ -42,7 +42,7 @@ static bool cut(struct span *rest, char mark, struct span *ret_part)
 
 static int refuse(struct err *err, const char *what)
 {
-	return err_set(err, ERR_USAGE, "Redis URL: %s (" REDIS_URL_FORMS ")", what);
+	return err_set(err, ERR_USAGE, "%s (" REDIS_URL_FORMS ")", what);
 }
 
 static int hex(char c)

@@ -44,15 +44,15 @@ static void check_usage(void)
 	check_run((const char *const[]){"trace", "--database-url", "postgresql:///x", NULL}, 2, "",
 	    "give one ID");
 	check_run((const char *const[]){"migrate", "--database-url", "nonsense", NULL}, 2, "",
-	    "--database-url: database URL: not");
+	    "--database-url: not");
 	check_run((const char *const[]){"status", "--redis-url", "nonsense", NULL}, 2, "",
-	    "--redis-url: Redis URL: bad scheme");
+	    "--redis-url: bad scheme");
 	check_run((const char *const[]){"status", "--namespace", "a b", NULL}, 2, "",
 	    "--namespace: \"a b\" is not a name (1 to 64 letters");
 	check_run((const char *const[]){"status", "--colour", NULL}, 2, "", "--colour");
 	check_run((const char *const[]){"status", "--database-url", "postgresql:///?host=/nowhere",
 		      "--redis-url", "ftp://x", NULL},
-	    2, "", "Redis");
+	    2, "", "--redis-url: bad scheme");
 }
 
 /* A full disk is no success. */

@@ -75,12 +75,12 @@ static void checked_texts(void)
 		"5\" is not a name"},
 	    {"--url=postgresql://u:hunter2@h/d", NULL},
 	    {"--url=host=h password=hunter2", NULL},
-	    {"--url=u:hunter2@h/d", "--url: database URL: not"},
+	    {"--url=u:hunter2@h/d", "--url: not"},
 	    {"--root=redis://:hunter2@h", NULL},
-	    {"--root=http://:hunter2@h", "--root: Redis URL: bad scheme"},
+	    {"--root=http://:hunter2@h", "--root: bad scheme"},
 	    {"--root=redis+cluster://u:hunter2@n1,n2:7000", NULL},
 	    {"--root=redis+cluster://u:hunter2@n1,n2:7000/1",
-		"--root: Redis URL: a cluster has no database numbers"},
+		"--root: a cluster has no database numbers"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

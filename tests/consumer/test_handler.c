@@ -84,11 +84,11 @@ static void bad_options_end_the_process(void)
 	    "GRANT USAGE ON SCHEMA \\\"Stage Two\\\" TO umavez_consumer");
 	expect_usage(s, "--consumer", "a b", "--consumer");
 	expect_usage(s, "--namespace", "{x}", "--namespace");
-	expect_usage(s, "--database-url", "nonsense", "--database-url: database URL: not");
+	expect_usage(s, "--database-url", "nonsense", "--database-url: not");
 	expect_usage(s, "--batch", "0", "--batch");
 	expect_usage(s, "--retry-min", "2min", "--retry-min");
 	expect_usage(s, "--max-attempts", "0", "--max-attempts");
-	expect_usage(s, "--redis-url", "http://x", "--redis-url: Redis URL");
+	expect_usage(s, "--redis-url", "http://x", "--redis-url: bad scheme");
 	stage_close(s);
 }
 

@@ -130,7 +130,7 @@ static void refused_at_start(void)
 	struct world *w = world_open(0);
 
 	check_refused(w, "umavez-consumer", "--database-url", "nonsense",
-	    "umavez-consumer: --database-url: database URL: not a PostgreSQL URL "
+	    "umavez-consumer: --database-url: not a PostgreSQL URL "
 	    "(postgresql://user@host:port/database)\n");
 	check_refused(w, "umavez-consumer", "--retry-min", "2min",
 	    "umavez-consumer: --retry-min is longer than --retry-max\n");

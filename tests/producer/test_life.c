@@ -69,7 +69,7 @@ static void what_is_wrong_is_named_at_start(void)
 	EXPECT_2("--nonsense", "--nonsense");
 	EXPECT_2("--max-body", "--max-body", "12");
 	EXPECT_2("--request-timeout", "--request-timeout", "10 parsecs");
-	EXPECT_2("--database-url: database URL: not", "--database-url", "nonsense");
+	EXPECT_2("--database-url: not", "--database-url", "nonsense");
 	EXPECT_2("--listen", "--listen", "unix:/tmp/socket");
 	EXPECT_2("--apple-app-id", "--apple-bundle-id", "com.example");
 	EXPECT_2("--apple-bundle-id", "--apple-app-id", "1");
@@ -82,7 +82,7 @@ static void what_is_wrong_is_named_at_start(void)
 	    "--google-audience and --google-push-account",
 	    "--listen", "127.0.0.1:0");
 	EXPECT_2("--admin-listen: \"here\" is not an address", "--admin-listen", "here");
-	EXPECT_2("database URL", "--database-url", "nonsense");
+	EXPECT_2("not a PostgreSQL URL", "--database-url", "nonsense");
 	EXPECT_2("/nowhere", "--google-audience", "x", "--google-push-account", "y",
 	    "--google-jwks-file", "/nowhere");
 }

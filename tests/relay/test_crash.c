@@ -286,8 +286,8 @@ static void bad_options(void)
 
 	expect_usage(w, "--namespace", name, "5\" is not a name (1 to 64 letters");
 	expect_usage(w, "--namespace", "{x}", "--namespace: \"{x}\" is not a name");
-	expect_usage(w, "--redis-url", "rediss://x", "--redis-url: Redis URL: TLS");
-	expect_usage(w, "--database-url", "http://x", "--database-url: database URL: not");
+	expect_usage(w, "--redis-url", "rediss://x", "--redis-url: TLS");
+	expect_usage(w, "--database-url", "http://x", "--database-url: not");
 	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.instance"), 0);
 	CHECK_INT(world_int(w, "SELECT sum(term) FROM intake.shard_lease"), 0);
 	world_close(w);

@@ -233,10 +233,10 @@ static void refused_at_start(void)
 	struct world *w = world_open(0);
 
 	check_refused(w, "umavez-relay", "--database-url", "nonsense",
-	    "umavez-relay: --database-url: database URL: not a PostgreSQL URL "
+	    "umavez-relay: --database-url: not a PostgreSQL URL "
 	    "(postgresql://user@host:port/database)\n");
 	check_refused(w, "umavez-relay", "--redis-url", "http://x",
-	    "umavez-relay: --redis-url: Redis URL: bad scheme "
+	    "umavez-relay: --redis-url: bad scheme "
 	    "(" REDIS_URL_FORMS ")\n");
 	check_refused(w, "umavez-relay", "--append-batch", "0",
 	    "umavez-relay: --append-batch: out of range (1 to 100000)\n");
