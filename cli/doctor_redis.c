@@ -234,7 +234,6 @@ static int check_stream(
 
 static int check_streams(struct doctor *d, const struct sources *s, int shards, struct err *err)
 {
-	int shards = PQntuples(d->shards);
 	bool all_fine = true, fine;
 
 	for (unsigned shard = 0; shard < (unsigned)shards; shard++) {
