@@ -55,14 +55,17 @@ static void set_timer(struct session *s, int64_t ms)
 }
 
 /* Wait for the socket. After each step of connecting it may be another one, under the same number.
- */
+ *
+ * For one event only: libpq closes a socket that fails, and another thread may have its number
+ * before the event is taken away. */
 static void watch(struct session *s, short what)
 {
-	if (s->io && s->state != CONNECTING && event_get_events(s->io) == (what | EV_PERSIST))
-		return;
-	if (s->io)
+	if (s->io && (s->state == CONNECTING || event_get_events(s->io) != what)) {
 		event_free(s->io);
-	s->io = event_new(s->options.base, PQsocket(s->conn), what | EV_PERSIST, on_socket, s);
+		s->io = NULL;
+	}
+	if (!s->io)
+		s->io = event_new(s->options.base, PQsocket(s->conn), what, on_socket, s);
 	if (!s->io)
 		abort();
 	event_add(s->io, NULL);
@@ -287,6 +290,8 @@ static void on_socket(evutil_socket_t fd, short what, void *arg)
 		if (s->state != DOWN)
 			read_results(s);
 	}
+	if (s->io)
+		event_add(s->io, NULL);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

@@ -106,7 +106,8 @@ static void check_writing(void)
 		CHECK_INT(groups->elements, 0);
 		freeReplyObject(groups);
 		char *number = text_format("%u", shard);
-		SAYS(0, "done\n", "", "stream", "reset", number, "--yes");
+		SAYS(0, ": the way is free, and the relay publishes again", "", "stream", "reset",
+		    number, "--yes");
 		free(number);
 		CHECK_INT(world_redis_int(world, "EXISTS " STREAM, shard), 0);
 	}

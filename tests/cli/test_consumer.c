@@ -13,7 +13,7 @@
 static struct world *world;
 static struct proc *mailer;
 
-static const char *const mailer_args[] = {"--consumer", "mailer", "--lease", "600ms", NULL};
+static const char *const mailer_args[] = {"--consumer", "mailer", "--lease", "3s", NULL};
 
 #define SAYS(status, out, err, ...) STORY_SAYS(world, status, out, err, "consumer", __VA_ARGS__)
 

@@ -265,11 +265,29 @@ void pg_server_stop_following(struct pg_server *s)
 	PQfinish(conn);
 }
 
+/* What the standby replays may end the statement that waits for it (40001); it is promoted then
+ * too, and a second one finds no recovery in progress (55000). */
+static bool is_promoted(void *ctx)
+{
+	PGresult *res = PQexec(ctx, "SELECT pg_promote()");
+	const char *sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+	bool promoted =
+	    PQresultStatus(res) == PGRES_TUPLES_OK && strcmp(PQgetvalue(res, 0, 0), "t") == 0;
+
+	if (sqlstate && strcmp(sqlstate, "55000") == 0)
+		promoted = true;
+	else if (!promoted && !(sqlstate && strcmp(sqlstate, "40001") == 0))
+		die("pg_promote(): %s", PQerrorMessage(ctx));
+	PQclear(res);
+	return promoted;
+}
+
 void pg_server_promote(struct pg_server *s)
 {
 	PGconn *conn = PQconnectdb(s->ping_url);
 
-	tell(conn, "SELECT pg_promote()");
+	if (!await(is_promoted, conn, START_MS))
+		die("the standby is not promoted");
 	PQfinish(conn);
 }
 
