@@ -214,7 +214,7 @@ static void a_client_that_does_not_read(void)
 		memcpy(piece + at, ask, sizeof(ask) - 1);
 	CHECK(send_without_end(fd.fd, piece, LIMIT) < LIMIT);
 	CHECK(longest_answer(proc_url(p), "not_reading", 5) < 1000);
-	CHECK(poll(&fd, 1, 15000) == 1 && (fd.revents & (POLLHUP | POLLERR)));
+	CHECK(poll(&fd, 1, 60000) == 1 && (fd.revents & (POLLHUP | POLLERR)));
 	close(fd.fd);
 	free(piece);
 	stage_end(p);
