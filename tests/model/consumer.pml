@@ -7,41 +7,51 @@ byte inbox;      /* masks of rows: effects.inbox */
 byte applied;    /* what the handler has done */
 byte effects_server; /* a restore cuts every connection */
 
-hidden byte b, c, m;
+hidden byte c;
 
-/* consumer/position.c: position_next() */
-mtype:action = { READ_ON, IDLE, MAKE_GROUP, RESTART, ASK, AWAIT, JUMP, FORGET };
+/* consumer/position.c: position_next(), of a shard that has a group. */
+mtype:action = { READ_ON, IDLE, RESTART, ASK, AWAIT, JUMP, FORGET };
 mtype:replay_seen = { NOTHING, ROW, OTHER };
 
 #ifdef NO_ASK
-#define BEGINS_BEHIND(cur, first) false
 #define BOOKMARK_AHEAD(cur, bm) false
+#define WITHOUT_ENTRY READ_ON
 #else
-#define BEGINS_BEHIND(cur, first) (0 < (cur) && (cur) < (first))
 #define BOOKMARK_AHEAD(cur, bm) ((cur) < (bm))
+#define WITHOUT_ENTRY ASK
 #endif
-#define FOLLOW_ANSWER(ans, seen, cur, first)                                                       \
-	(!(ans) -> (BEGINS_BEHIND(cur, first) -> READ_ON : FORGET) :                               \
-	    ((cur) >= ID(ans, 0) -> ASK :                                                          \
-	    ((seen) == NOTHING -> AWAIT : ((seen) == ROW -> JUMP : ASK))))
-#define FOLLOW_REPLAY(ask, to, ans, seen, cur, first)                                              \
-	((to) == (cur) + 1 -> FOLLOW_ANSWER(ans, seen, cur, first) :                               \
-	    ((ask) == (cur) + 1 -> AWAIT : FORGET))
-#define POSITION_NEXT(group, bm, ask, to, ans, seen, cur, first, end)                              \
-	(!(group) -> MAKE_GROUP :                                                                  \
-	    ((first) == 0 && (cur) > 0 -> IDLE :                                                   \
-	    ((end) < (cur) -> RESTART :                                                            \
+
+#define FOLLOW_TICK(seen)                                                                          \
+	((seen) == NOTHING -> AWAIT : ((seen) == ROW -> JUMP : ASK))
+#define FOLLOW_ANSWER(say, to, seen, cur, stands)                                                  \
+	((say) == NONE -> ((stands) -> FORGET : READ_ON) :                                         \
+	    ((say) == START -> RESTART :                                                           \
+	    ((cur) >= ID(to, 0) -> ASK :                                                           \
+	    ((say) == AGAIN -> FOLLOW_TICK(seen) : JUMP))))
+#define FOLLOW_REPLAY(about, say, to, seen, cur, stands)                                           \
+	((about) != (cur) + 1 -> FORGET :                                                          \
+	    ((say) == NOT_YET -> AWAIT : FOLLOW_ANSWER(say, to, seen, cur, stands)))
+#define POSITION_NEXT(bm, about, say, to, seen, cur, stands)                                       \
+	(entries == 0 && (cur) -> IDLE :                                                           \
 	    (BOOKMARK_AHEAD(cur, bm) -> ASK :                                                      \
-	    ((ask) || (to) -> FOLLOW_REPLAY(ask, to, ans, seen, cur, first) :                      \
-	    (BEGINS_BEHIND(cur, first) -> ASK : READ_ON))))))
+	    ((about) -> FOLLOW_REPLAY(about, say, to, seen, cur, stands) :                         \
+	    ((cur) && !(stands) -> WITHOUT_ENTRY : READ_ON))))
 
-/* What a look that nobody disturbs would find.  Seen: only whether there is anything. */
+/* look_at_cursor(), look_for_tick() */
+#define CURSOR_STANDS(cur)                                                                         \
+	((cur) && (STANDS(cur) || (SEQ(cur) == 0 && entry_id[0] < (cur) && TICK_COMES(cur))))
+#define SEEN(to)                                                                                   \
+	(last_id <= ID(to, 0) -> NOTHING : (TICK_COMES(ID(to, 0)) -> ROW : OTHER))
+
+/* What a look that nobody disturbs would find. */
 #define WOULD_FIND                                                                                 \
-	POSITION_NEXT(has_group, bookmark, asked, answered, answer,                                \
-	    (last_id > ID(answer, 0) -> OTHER : NOTHING), cursor, entry_id[0], last_id)
+	POSITION_NEXT(bookmark, question, reply, reply_tick, SEEN(reply_tick), cursor,             \
+	    CURSOR_STANDS(cursor))
+#define MAY_READ_ON (has_group && WOULD_FIND == READ_ON)
+#define MUST_WAIT (has_group && (WOULD_FIND == IDLE || WOULD_FIND == AWAIT))
 
-mtype:consumer_step = { LOOK_GROUP, LOOK_REPLAY, LOOK_CURSOR, LOOK_STREAM, FOLLOW, WAIT,
-	RESTART_CURSOR, READING, APPLY, APPLY_APART };
+mtype:consumer_step = { LOOK_GROUP, LOOK_REPLAY, LOOK_CURSOR, LOOK_STREAM, LOOK_ANSWER, MAKE_GROUP, FOLLOW,
+	WAIT, RESTART_CURSOR, READING, APPLY, APPLY_APART };
 
 /* What there is to read: messages, and what stands before them. */
 #ifdef PASS_FOREIGN
@@ -52,6 +62,9 @@ mtype:consumer_step = { LOOK_GROUP, LOOK_REPLAY, LOOK_CURSOR, LOOK_STREAM, FOLLO
 
 #define CONNECTED (session == effects_server)
 
+/* Where the cursor of a database that lost everything goes before it asks. */
+#define LEAST ID(0, 1)
+
 inline look_again()
 {
 	phase = LOOK_GROUP;
@@ -59,31 +72,31 @@ inline look_again()
 	behind = 0;
 	todo = 0;
 	cur = 0;
-	ans = 0;
+	to = 0;
 	forget_look()
 }
 
 inline forget_look()
 {
-	group = 0;
 	bm = 0;
-	ask = 0;
-	to = 0;
-	seen = 0
+	about = 0;
+	say = NOT_YET;
+	seen = 0;
+	stands = 0
 }
 
 /* position_next(), and what follows without a command. */
 inline decide()
 {
-	todo = POSITION_NEXT(group, bm, ask, to, ans, seen, cur, entry_id[0], last_id);
-	printf("consumer %d: group %d, bookmark %d-%d, cursor %d-%d, stream %d-%d to %d-%d: %e\n", _pid,
-	    group, AT(bm), AT(cur), AT(entry_id[0]), AT(last_id), todo);
+	todo = POSITION_NEXT(bm, about, say, to, seen, cur, stands);
+	printf("consumer %d: bookmark %d-%d, cursor %d-%d, stream %d-%d to %d-%d: %e\n", _pid, AT(bm),
+	    AT(cur), AT(entry_id[0]), AT(last_id), todo);
 	if
 	:: todo == READ_ON -> phase = READING; at = cur; behind = bm < cur; cur = 0; todo = 0
 	:: todo == IDLE || todo == AWAIT -> phase = WAIT; cur = 0; todo = 0
 	:: else -> phase = FOLLOW
 	fi;
-	ans = (todo == JUMP -> ans : 0);
+	to = (todo == JUMP -> to : 0);
 	forget_look()
 }
 
@@ -148,9 +161,10 @@ proctype consumer()
 	byte at;    /* shard->cursor */
 	bit behind; /* shard->bookmark_behind */
 	/* struct standing */
-	bit group;
-	byte bm, ask, to, ans, cur;
+	byte bm, about, to, cur;
+	mtype:reply say;
 	mtype:replay_seen seen;
+	bit stands;
 	byte batch[2], n, upto;
 	mtype:action todo;
 
@@ -168,15 +182,15 @@ end_idle:
 	:: d_step {
 		phase == LOOK_GROUP -> /* connect_both(), XINFO GROUPS */
 		session = effects_server;
-		group = has_group;
 		bm = bookmark;
-		phase = LOOK_REPLAY
+		phase = (has_group -> LOOK_REPLAY : MAKE_GROUP)
 	   }
+	:: d_step { phase == MAKE_GROUP -> has_group = true; look_again() } /* XGROUP CREATE 0 MKSTREAM */
 	:: d_step {
 		phase == LOOK_REPLAY -> /* HMGET */
-		ask = asked;
-		to = answered;
-		ans = answer;
+		about = question;
+		say = reply;
+		to = reply_tick;
 		phase = LOOK_CURSOR
 	   }
 	:: d_step {
@@ -187,40 +201,45 @@ end_idle:
 		fi
 	   }
 	:: d_step {
-		phase == LOOK_STREAM -> /* XINFO STREAM; XREAD, in look_for_replay() */
-		c = ID(ans, 0);
-		find_behind(c, b);
+		phase == LOOK_STREAM -> /* XINFO STREAM, XREAD */
+		stands = CURSOR_STANDS(cur);
+		seen = (say == AGAIN -> SEEN(to) : NOTHING);
 		if
-		:: !ans || b == entries -> seen = NOTHING
-		:: ans && b < entries && entry_row[b] && TICK(entry_id[b]) == ans -> seen = ROW
-		:: else -> seen = OTHER
-		fi;
-		decide()
+		:: say != NOT_YET && entries -> phase = LOOK_ANSWER
+		:: else -> decide()
+		fi
+	   }
+	:: d_step {
+		phase == LOOK_ANSWER -> /* HMGET, in check_answer() */
+		if
+		:: question == about && reply == say && reply_tick == to -> decide()
+		:: else -> look_again() /* after a wait */
+		fi
 	   }
 
-	/* follow(): each is one command, but for RESTART */
+	/* follow(): each is one command, but for RESTART, and for ASK of a new consumer's cursor */
 	:: d_step {
 		phase == FOLLOW ->
 		if
-		:: todo == MAKE_GROUP -> has_group = true; look_again() /* XGROUP CREATE 0 MKSTREAM */
 		:: todo == RESTART -> set_bookmark(0); phase = RESTART_CURSOR; todo = 0
-		:: todo == ASK -> /* feed_ask() */
-			answered = 0;
-			answer = 0;
-			asked = cur + 1;
+		:: todo == ASK && cur == 0 ->
+			if
+			:: CONNECTED && cursor == 0 -> cursor = LEAST; cur = LEAST
+			:: else -> look_again()
+			fi
+		:: todo == ASK && cur ->
+			set_question(cur + 1, NOT_YET, 0); /* feed_ask() */
 			set_bookmark(cur);
 			look_again()
 		:: todo == JUMP ->
 			if
-			:: CONNECTED && cursor == cur -> cursor = ID(ans, 0)
+			:: CONNECTED && cursor == cur -> cursor = ID(to, 0)
 			:: else
 			fi;
 			look_again()
 		:: todo == FORGET -> /* feed_forget() */
 			set_bookmark(cur);
-			asked = 0;
-			answered = 0;
-			answer = 0;
+			set_question(0, NOT_YET, 0);
 			look_again()
 		fi
 	   }
@@ -232,10 +251,10 @@ end_idle:
 		fi;
 		look_again()
 	   }
-	:: d_step { phase == WAIT && WOULD_FIND != IDLE && WOULD_FIND != AWAIT -> look_again() }
+	:: d_step { phase == WAIT && !MUST_WAIT -> look_again() }
 
 	/* shard_step() */
-	:: d_step { phase == READING && (WOULD_FIND != READ_ON || cursor != at) -> look_again() }
+	:: d_step { phase == READING && (!MAY_READ_ON || cursor != at) -> look_again() }
 	:: d_step { phase == READING && behind -> set_bookmark(at); behind = false }
 	:: d_step {
 		phase == READING && NEWS > at && entries -> /* shard_read() */

@@ -9,6 +9,7 @@
 #define ALL ((1 << ROWS) - 1)
 #define BIT(r) (1 << ((r)-1))
 #define UPTO(r) ((1 << (r)) - 1)
+#define BELOW(r) ((r) -> UPTO((r)-1) : 0)
 #define ABOVE(r) (ALL & ~UPTO(r))
 #define ODD_ROWS 5
 #define OF_PURCHASE(r) ((r) % 2 -> ODD_ROWS : (ALL & ~ODD_ROWS))
@@ -40,7 +41,7 @@ bit has_ack;             /* stream_group has the consumer's row */
 byte ack;
 
 /* Scratch, never kept from one step to the next. */
-hidden byte k, v, w, after, rows, found, row, name;
+hidden byte k, v, w, b, m, after, rows, found, row, name, backs;
 
 /* What a snapshot sees. */
 #ifdef ID_GREATER_THAN
@@ -71,8 +72,8 @@ inline find_tick(of_name, ret)
 	od
 }
 
-/* schema/003: tick_window() and tick_cap(), as the mask of the rows in the batch of chain[k]. */
-inline batch_of(ret)
+/* schema/003: tick_window(), as the mask of the rows that are or were in the batch of chain[k]. */
+inline window_of(ret)
 {
 	ret = 0;
 	w = k;
@@ -88,7 +89,17 @@ inline batch_of(ret)
 		:: else -> after = MAX(after, SEQ(chain[w].from)); w = v
 		fi
 	od;
-	ret = ret & committed;
+	ret = ret & committed
+}
+
+/* A repair voids what stands between the position that it starts from and itself. */
+#define VOIDS(t, position)                                                                         \
+	(t.from && !t.replay && t.name > TICK(position) && t.from < (position))
+
+/* The same without what tick_cap() cuts off. */
+inline batch_of(ret)
+{
+	window_of(ret);
 	for (v : 0 .. ticks - 1) {
 		if
 		:: chain[v].from == 0 || chain[v].replay || chain[v].name <= chain[k].name
@@ -101,6 +112,33 @@ inline batch_of(ret)
 			fi
 		fi
 	}
+}
+
+inline is_void(position, ret)
+{
+	ret = false;
+	for (v : 0 .. ticks - 1) {
+		ret = ret || VOIDS(chain[v], position)
+	}
+}
+
+/* relay/sql/known.sql; lacking: the rows that ever stood between the position and the stream's first. */
+inline know(position, first, ret_known, ret_void, ret_lacking)
+{
+	ret_known = TICK(position) < chain[0].name;
+	ret_lacking = 0;
+	for (k : 0 .. ticks - 1) {
+		ret_known = ret_known || chain[k].name == TICK(position);
+		if
+		:: chain[k].name < TICK(position) || chain[k].name > TICK(first)
+		:: else ->
+			window_of(rows);
+			rows = rows & (chain[k].name == TICK(position) -> ABOVE(SEQ(position)) : ALL);
+			rows = rows & (chain[k].name == TICK(first) -> BELOW(SEQ(first)) : ALL);
+			ret_lacking = ret_lacking | rows
+		fi
+	}
+	is_void(position, ret_void)
 }
 
 /* relay/sql/first_after.sql; also what outbox_fill() reads, one row a call. */
@@ -127,8 +165,8 @@ inline first_after(position, ret)
 	od
 }
 
-/* relay/sql/branch.sql: given and solid. */
-inline solid_position(position, ret)
+/* relay/sql/branch.sql: given, where a replay begins. */
+inline given_position(position, ret)
 {
 	ret = ID(chain[0].name, 0);
 	for (k : 0 .. ticks - 1) {
@@ -138,14 +176,49 @@ inline solid_position(position, ret)
 		:: else
 		fi
 	}
-	found = ret;
-	for (k : 0 .. ticks - 1) {
+}
+
+/* What the repair v, which voids a position, leads back to: where it began, and where the position's
+ * own tick did, if that is one of a repair or replay. */
+inline lead_back(position)
+{
+	backs = backs | (1 << v);
+	for (w : 0 .. ticks - 1) {
 		if
-		:: chain[k].from && !chain[k].replay && chain[k].name > TICK(found) &&
-		       TICK(chain[k].from) <= TICK(found) && chain[k].from < found ->
-			ret = MIN(ret, chain[k].from)
+		:: chain[w].name == TICK(position) && chain[w].from -> backs = backs | (1 << w)
 		:: else
 		fi
+	}
+}
+
+/* relay/sql/branch.sql: back and solid, where a repair begins.  backs is the set of ticks that it has
+ * been led back to the beginnings of. */
+inline solid_position(position, ret)
+{
+	given_position(position, ret);
+	backs = 0;
+	do
+	:: found = backs;
+		for (v : 0 .. ticks - 1) {
+			if
+			:: VOIDS(chain[v], ret) -> lead_back(ret)
+			:: else
+			fi;
+			for (k : 0 .. ticks - 1) {
+				if
+				:: (found & (1 << k)) && VOIDS(chain[v], chain[k].from) ->
+					lead_back(chain[k].from)
+				:: else
+				fi
+			}
+		}
+		if
+		:: backs == found -> break
+		:: else
+		fi
+	od;
+	for (k : 0 .. ticks - 1) {
+		ret = ((backs & (1 << k)) -> MIN(ret, chain[k].from) : ret)
 	}
 }
 

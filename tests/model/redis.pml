@@ -9,9 +9,13 @@ byte last_id; /* last-generated-id */
 byte newest;  /* the last message among the entries; 0: there is none */
 bit has_group;
 byte bookmark; /* the group's last-delivered-id */
-byte asked;    /* ask:<consumer>, as the cursor + 1; 0: none */
-byte answered; /* answer:<consumer>: to which cursor, + 1; 0: none */
-byte answer;   /* the tick; 0: none is needed */
+
+/* ask:<consumer> or answer:<consumer>; whoever sets one removes the other. */
+mtype:reply = { NOT_YET, NONE, AGAIN, ONWARD, START };
+byte question;   /* of which cursor, + 1; 0: there is neither */
+mtype:reply reply;
+byte reply_tick; /* of AGAIN and ONWARD: go on from <tick>-0 */
+
 byte server;   /* which one is the master: a failover cuts every connection */
 
 /* What was ever published, and for each row the first ID under which it was. */
@@ -41,6 +45,30 @@ inline find_behind(position, ret)
 	:: ret < entries && entry_id[ret] <= position -> ret++
 	:: else -> break
 	od
+}
+
+#if MAX_ENTRIES != 8
+#error STANDS and TICK_COMES name every entry
+#endif
+
+/* Whether there is an entry at this position, which is not 0-0. */
+#define IS(e, id) (entry_id[e] == (id))
+#define STANDS(id)                                                                                 \
+	(IS(0, id) || IS(1, id) || IS(2, id) || IS(3, id) || IS(4, id) || IS(5, id) ||             \
+	    IS(6, id) || IS(7, id))
+
+/* Whether the first entry behind <tick>-0 is a message of that tick. */
+#define OPENS(e, id)                                                                               \
+	(entry_row[e] && TICK(entry_id[e]) == TICK(id) && ((e) == 0 || entry_id[(e)-1] <= (id)))
+#define TICK_COMES(id)                                                                             \
+	(OPENS(0, id) || OPENS(1, id) || OPENS(2, id) || OPENS(3, id) || OPENS(4, id) ||           \
+	    OPENS(5, id) || OPENS(6, id) || OPENS(7, id))
+
+inline set_question(about, with_reply, with_tick)
+{
+	question = about;
+	reply = with_reply;
+	reply_tick = with_tick
 }
 
 inline find_newest()
@@ -107,8 +135,6 @@ inline flush()
 	last_id = 0;
 	has_group = false;
 	bookmark = 0;
-	asked = 0;
-	answered = 0;
-	answer = 0;
+	set_question(0, NOT_YET, 0);
 	printf("stream: flushed\n")
 }

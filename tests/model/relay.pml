@@ -2,13 +2,16 @@
  * relay.pml - one worker of one relay.  Each option of its loop is one statement or one script; what
  * a crash takes away is everything but its number.
  */
-mtype:relay_step = { FIND_STREAM, FIND_OWN, FIND_AGAIN, FIND_CHAIN, FIND_NEXT, REPAIR, REPAIR_INSERT, RUN,
-	READ, APPEND, CUT, CUT_INSERT, REPLAY_LOOK, REPLAY, REPLAY_INSERT, ANSWER, TRIM, TRIM_STORE, TRIM_CUT };
+mtype:relay_step = { FIND_STREAM, FIND_OWN, FIND_AGAIN, FIND_CHAIN, FIND_NEXT, REPAIR, REPAIR_INSERT, REVOKE,
+	RUN, READ, APPEND, CUT, CUT_INSERT, REPLAY_LOOK, REPLAY_KNOW, REPLAY, REPLAY_INSERT, ANSWER, TRIM,
+	TRIM_STORE, TRIM_CUT };
 
-/* relay/sql/owns.sql: whether entry e stands for a row of the outbox under that row's position. */
-inline find_own(upto, ret)
+/* scan_back() and relay/sql/owns.sql: the newest entry that stands for a row of the outbox under that
+ * row's position, and the newest above it that did until a repair. */
+inline find_own(upto, ret_own, ret_stray)
 {
-	ret = 0;
+	ret_own = 0;
+	ret_stray = 0;
 	e = entries;
 	do
 	:: e == 0 -> break
@@ -23,10 +26,12 @@ inline find_own(upto, ret)
 		:: entry_id[e] > upto || entry_row[e] == 0 || k == ticks ||
 		       entry_row[e] != SEQ(entry_id[e])
 		:: else ->
+			window_of(rows);
+			m = rows & BIT(entry_row[e]);
 			batch_of(rows);
 			if
-			:: rows & BIT(entry_row[e]) -> ret = entry_id[e]; break
-			:: else
+			:: rows & BIT(entry_row[e]) -> ret_own = entry_id[e]; break
+			:: else -> ret_stray = (m && !ret_stray -> entry_id[e] : ret_stray)
 			fi
 		fi
 	od
@@ -37,7 +42,7 @@ inline find_own(upto, ret)
 /* Nothing to do: until somebody commits, cuts, appends, asks, or Redis loses. */
 #define STREAM_MOVED (last_id != expected || session != server)
 #define TICK_DUE (LAST.name != chain_end || (committed & ~LAST.snapshot))
-#define QUESTION (asked && entries)
+#define QUESTION (question && reply == NOT_YET && entries)
 #define TRIM_DUE (has_group && (!has_ack || ack != MIN(bookmark, own) ||                           \
 	(entries && entry_id[0] < MIN(bookmark, own))))
 
@@ -48,6 +53,7 @@ inline unplace()
 	last = 0;
 	least = 0;
 	own = 0;
+	stray = 0;
 	chain_end = 0;
 	at = 0;
 	expected = 0;
@@ -69,11 +75,27 @@ inline place()
 	phase = RUN
 }
 
+/* relay/revoke.lua, for what is_lasting() does not know to hold for any stream.  One step: what else
+ * may answer or repair between its commands is another relay, which takes answers back itself. */
+inline revoke()
+{
+	if
+	:: question == 0 || reply == NOT_YET
+	:: else ->
+		is_void(ID(reply_tick, 1), found);
+		if
+		:: reply == AGAIN && !found
+		:: else -> reply = NOT_YET; reply_tick = 0; printf("the answer is taken back\n")
+		fi
+	fi
+}
+
 inline forget_step()
 {
 	snapshot = 0;
 	from = 0;
 	position = 0;
+	said = NOT_YET;
 	replay_tick = 0;
 	n = 0;
 	batch[0] = 0;
@@ -115,12 +137,13 @@ proctype relay(bit me)
 	mtype:relay_step phase = FIND_STREAM;
 	byte crashes = RELAY_CRASHES;
 	byte known;             /* shard->known: where this process last saw the stream end */
-	byte last, least, own;  /* the finding */
+	byte last, least, own, stray; /* the finding */
 	byte session;           /* with which server it was begun */
 	byte chain_end;         /* shard->last_tick */
 	byte at, expected;      /* publisher->at */
 	bit setback, drained;
 	byte snapshot, from, position, replay_tick; /* between a statement and what follows from it */
+	mtype:reply said;
 	byte batch[2], n;
 
 end_idle:
@@ -150,10 +173,10 @@ end_idle:
 #ifdef REMEMBER_POSITION
 			if
 			:: known -> own = known
-			:: else -> find_own(last, own)
+			:: else -> find_own(last, own, stray)
 			fi;
 #else
-			find_own(last, own);
+			find_own(last, own, stray);
 #endif
 #ifdef LOOK_ONCE
 			phase = FIND_CHAIN
@@ -182,14 +205,13 @@ end_idle:
 		printf("relay %d: own %d-%d, last %d-%d, publishes after %d-%d\n", me, AT(own), AT(last),
 		    AT(at));
 		if
+		:: stray -> at = stray; phase = REPAIR
 #ifndef NO_REPAIR
-		:: found && found <= last -> phase = REPAIR
+		:: !stray && found && found <= last -> phase = REPAIR
 #endif
-		:: else ->
-			/* take_place() */
-			at = MAX(at, last);
-			place()
-		fi
+		:: else -> at = MAX(at, last); phase = REVOKE
+		fi;
+		stray = 0
 	   }
 	:: d_step {
 		phase == REPAIR -> /* chain_branch() */
@@ -209,10 +231,15 @@ end_idle:
 		:: found ->
 			chain_end = name;
 			at = ID(chain_end, 0);
-			place()
+			phase = REVOKE
 		:: else -> unplace()
 		fi;
 		forget_step()
+	   }
+	:: d_step {
+		phase == REVOKE -> /* replay_revoke(), publisher_start() */
+		revoke();
+		place()
 	   }
 
 	/* run_once() */
@@ -298,20 +325,35 @@ end_idle:
 	   }
 #endif
 
-	/* replay_run() */
+	/* replay_run().  poll_stream() has been before, and Redis may have lost entries since. */
 	:: d_step {
-		phase == RUN && QUESTION && !STREAM_MOVED -> /* poll_stream() */
-		from = entry_id[0];
+		phase == RUN && QUESTION -> /* HGETALL */
+		position = question - 1;
 		phase = REPLAY_LOOK
 	   }
 	:: d_step {
-		phase == REPLAY_LOOK -> /* HGETALL, relay/sql/first_after.sql */
+		phase == REPLAY_LOOK -> /* relay/look.lua */
+		from = entry_id[0];
 		if
-		:: !asked -> forget_step(); phase = RUN
+		:: from -> phase = REPLAY_KNOW
+		:: else -> forget_step(); phase = RUN
+		fi
+	   }
+	:: d_step {
+		phase == REPLAY_KNOW -> /* relay/sql/known.sql; relay/sql/first_after.sql, of is_ahead() */
+		know(position, from, e, b, m);
+		from = 0;
+		first_after(at, found);
+		if
+		:: !e -> said = START; phase = ANSWER
+		:: e && b -> phase = REPLAY
+		:: e && !b && found && found <= position ->
+			forget_step();
+			drained = false;
+			phase = READ
 		:: else ->
-			position = asked - 1;
-			first_after(position, found);
-			phase = (found && found < from -> REPLAY : ANSWER)
+			said = (m -> NOT_YET : NONE);
+			phase = (m -> REPLAY : ANSWER)
 		fi
 	   }
 	:: d_step {
@@ -320,7 +362,7 @@ end_idle:
 		:: LAST.name != chain_end -> unplace(); forget_step()
 		:: else ->
 			snapshot = committed;
-			solid_position(position, from);
+			given_position(position, from);
 			phase = REPLAY_INSERT
 		fi
 	   }
@@ -332,6 +374,8 @@ end_idle:
 		:: found ->
 			chain_end = name;
 			replay_tick = chain_end;
+			first_after(ID(chain_end, 0), found);
+			said = (TICK(found) == chain_end -> AGAIN : ONWARD);
 			drained = false;
 			phase = ANSWER
 		:: else -> unplace(); forget_step()
@@ -340,9 +384,10 @@ end_idle:
 	:: d_step {
 		phase == ANSWER -> /* relay/answer.lua */
 		if
-		:: asked == position + 1 ->
-			printf("relay %d: to %d-%d the answer is %d\n", me, AT(position), replay_tick);
-			answered = asked; answer = replay_tick; asked = 0
+		:: question == position + 1 && reply == NOT_YET ->
+			printf("relay %d: to %d-%d the answer is %e %d\n", me, AT(position), said,
+			    replay_tick);
+			set_question(question, said, replay_tick)
 		:: else
 		fi;
 		forget_step();

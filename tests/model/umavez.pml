@@ -65,7 +65,7 @@ inline check_end()
 	assert(applied == committed);
 	assert(inbox == committed);
 	/* P5, P7: all is published.  (Where no message is, all were applied and trimmed.) */
-	find_own(last_id, found);
+	find_own(last_id, found, row);
 	e = found;
 	first_after(e, found);
 	assert(found == 0 || newest == 0);
