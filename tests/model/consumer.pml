@@ -15,9 +15,14 @@ mtype:replay_seen = { NOTHING, ROW, OTHER };
 
 #ifdef NO_ASK
 #define BOOKMARK_AHEAD(cur, bm) false
-#define WITHOUT_ENTRY READ_ON
 #else
 #define BOOKMARK_AHEAD(cur, bm) ((cur) < (bm))
+#endif
+#if defined(NO_ASK)
+#define WITHOUT_ENTRY READ_ON
+#elif defined(FROM_START)
+#define WITHOUT_ENTRY RESTART
+#else
 #define WITHOUT_ENTRY ASK
 #endif
 

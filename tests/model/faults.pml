@@ -11,6 +11,54 @@ inline lose_last()
 	bookmark = MIN(bookmark, last_id)
 }
 
+#ifdef RETURNS
+/* What Redis held before it lost its end: the old master. */
+typedef copy {
+	byte id[MAX_ENTRIES], row[MAX_ENTRIES], n;
+	bit has_group;
+	byte bookmark, question;
+	mtype:reply reply;
+	byte reply_tick
+}
+
+inline take_copy()
+{
+	for (e : 0 .. MAX_ENTRIES - 1) {
+		copied.id[e] = entry_id[e];
+		copied.row[e] = entry_row[e]
+	}
+	copied.n = entries;
+	copied.has_group = has_group;
+	copied.bookmark = bookmark;
+	copied.question = question;
+	copied.reply = reply;
+	copied.reply_tick = reply_tick
+}
+
+inline bring_back()
+{
+	for (e : 0 .. MAX_ENTRIES - 1) {
+		entry_id[e] = copied.id[e];
+		entry_row[e] = copied.row[e];
+		copied.id[e] = 0;
+		copied.row[e] = 0
+	}
+	entries = copied.n;
+	copied.n = 0;
+	last_id = entry_id[entries - 1];
+	has_group = copied.has_group;
+	bookmark = copied.bookmark;
+	set_question(copied.question, copied.reply, copied.reply_tick);
+	find_newest();
+	copied.has_group = 0;
+	copied.bookmark = 0;
+	copied.question = 0;
+	copied.reply = NOT_YET;
+	copied.reply_tick = 0;
+	printf("stream: as it was, %d-%d to %d-%d\n", AT(entry_id[0]), AT(last_id))
+}
+#endif
+
 proctype faults()
 {
 	byte losses = LOSSES, flushes = FLUSHES, foreign = FOREIGN;
@@ -18,6 +66,10 @@ proctype faults()
 	byte restores = RESTORES;
 	bit saved; /* once; before that the save is the beginning */
 	byte saved_cursor, saved_inbox, saved_applied;
+#endif
+#ifdef RETURNS
+	copy copied;
+	bit returned;
 #endif
 #if LOSSES
 	byte lost;
@@ -38,6 +90,9 @@ proctype faults()
 			:: break
 			od;
 			d_step {
+#ifdef RETURNS
+				take_copy();
+#endif
 				do
 				:: lost -> lose_last(); lost--
 				:: else -> break
@@ -49,6 +104,9 @@ proctype faults()
 #endif
 #if FLUSHES
 	:: d_step { flushes && last_id -> flushes--; flush() }
+#endif
+#ifdef RETURNS
+	:: d_step { !returned && copied.n -> returned = true; bring_back(); server++ }
 #endif
 #if FOREIGN
 	/* XADD *, in the millisecond of the last entry or later */

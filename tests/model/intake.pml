@@ -11,8 +11,12 @@
 #define UPTO(r) ((1 << (r)) - 1)
 #define BELOW(r) ((r) -> UPTO((r)-1) : 0)
 #define ABOVE(r) (ALL & ~UPTO(r))
+#ifdef ONE_PURCHASE
+#define OF_PURCHASE(r) ALL
+#else
 #define ODD_ROWS 5
 #define OF_PURCHASE(r) ((r) % 2 -> ODD_ROWS : (ALL & ~ODD_ROWS))
+#endif
 #define EARLIER(r) (OF_PURCHASE(r) & UPTO((r)-1))
 
 /* A position, <tick>-<outbox id>; greater means later.  The greatest row id stands for "every row". */

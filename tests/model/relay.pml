@@ -344,6 +344,9 @@ end_idle:
 		know(position, from, e, b, m);
 		from = 0;
 		first_after(at, found);
+#ifdef NONE_TO_VOID
+		b = false;
+#endif
 		if
 		:: !e -> said = START; phase = ANSWER
 		:: e && b -> phase = REPLAY

@@ -89,7 +89,9 @@ init
 	atomic {
 		chain[0].name = ROOT;
 		ticks = 1;
-#ifdef COMMITTED_BEFORE
+#if defined(ROW_AT_REST)
+		committed = BELOW(ROWS);
+#elif defined(COMMITTED_BEFORE)
 		committed = ALL;
 #else
 		run producer();
@@ -105,6 +107,10 @@ init
 #endif
 	}
 	timeout;
+#ifdef ROW_AT_REST
+	committed = ALL;
+	timeout;
+#endif
 	d_step { check_end() }
 	assert(over)
 }
