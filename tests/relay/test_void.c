@@ -145,6 +145,15 @@ static void a_cursor_at_a_void_position(void)
 	close_scene(&s);
 }
 
+static bool is_answered_anew(void *ctx)
+{
+	char *answer = world_redis_text(ctx, "HGET " REPLAY " answer:c");
+	bool is = answer != NULL && strstr(answer, " none") == NULL;
+
+	free(answer);
+	return is;
+}
+
 /* An answer is about a stream. */
 static void answers_are_taken_back(void)
 {
@@ -156,12 +165,8 @@ static void answers_are_taken_back(void)
 	leave(&s);
 	text = text_format("%s none", last);
 	world_redis_run(s.w, "HSET " REPLAY " answer:c %b", text, strlen(text));
-	free(text);
 	proc_restart(s.relay);
-	CHECK(proc_await_ready(s.relay, WAIT_MS));
-	CHECK(proc_await_log(s.relay, "msg=replay", WAIT_MS));
-	text = world_redis_text(s.w, "HGET " REPLAY " answer:c");
-	CHECK(text != NULL && strstr(text, " none") == NULL);
+	CHECK(await(is_answered_anew, s.w, WAIT_MS));
 	free(text);
 	free(last);
 	close_scene(&s);
