@@ -220,7 +220,9 @@ static char *mask_parameters(char *url)
 		at += strspn(url + at, blanks);
 		if (url[at] != '=')
 			continue;
-		at += 1 + strspn(url + at + 1, blanks);
+		at++;
+		if (!in_url) /* where blanks are the password's */
+			at += strspn(url + at, blanks);
 		url = replace(url, at, value_length(url + at, in_url));
 		from = at + 2;
 	}

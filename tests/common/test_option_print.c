@@ -66,6 +66,7 @@ static void masked_urls(void)
 	    {"host=h password=se\\ cret user=u", "host=h password=*** user=u"},
 	    {"password\t=\nsecret\tuser=u", "password\t=\n***\tuser=u"},
 	    {"password=se&cret user=u", "password=*** user=u"},
+	    {"postgresql://h/db?password= secret&x=1", "postgresql://h/db?password=***&x=1"},
 	    {"postgresql://h/db?password=se cret&x=1", "postgresql://h/db?password=***&x=1"},
 	    {"redis+cluster://u:secret@n1:1,n2:2", "redis+cluster://u:***@n1:1,n2:2"},
 	    {"redis+cluster://n1:1?password=a b&x=1", "redis+cluster://n1:1?password=***&x=1"},
