@@ -256,12 +256,47 @@ static void a_replay_that_comes_back(void)
 	close_scene(&s);
 }
 
+static bool is_acknowledged(void *ctx)
+{
+	return world_int(ctx, "SELECT count(*) FROM intake.stream_group"
+			      " WHERE name = 'g' AND acknowledged_id = 21") == 1;
+}
+
+/* Redis has lost row 21, and somebody else's entry has got its very ID. */
+static void at_the_id_of_a_lost_row(void)
+{
+	static const char *const no_margin[] = {"--replay-margin", "0s", NULL};
+	struct scene s = {.w = stack_open(1)};
+	char *at_20, *at_21, *what;
+
+	s.redis = world_redis(s.w);
+	s.relay = stack_relay(s.w, no_margin, NULL);
+	stack_emit(s.w, "a", 21);
+	stack_check(s.w, 0);
+	at_20 = id_of_row(&s, 20);
+	at_21 = id_of_row(&s, 21);
+	world_redis_run(s.w, "XGROUP CREATE " STREAM " g %s", at_21);
+	CHECK(await(is_acknowledged, s.w, WAIT_MS));
+	leave(&s);
+	world_redis_run(s.w, "DEL " STREAM);
+	world_redis_run(s.w, "XADD " STREAM " %s some thing", at_21);
+	world_redis_run(s.w, "XGROUP CREATE " STREAM " g %s", at_21);
+	proc_restart(s.relay);
+	what = ask(&s, at_20);
+	CHECK(strcmp(what, "none") != 0);
+	free(what);
+	free(at_20);
+	free(at_21);
+	close_scene(&s);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct check checks[] = {
 	    {"a cursor at a void position", a_cursor_at_a_void_position},
 	    {"answers are taken back", answers_are_taken_back},
 	    {"P9 a replay that comes back", a_replay_that_comes_back},
+	    {"at the ID of a lost row", at_the_id_of_a_lost_row},
 	    {NULL, NULL},
 	};
 	return check_main("relay void", checks, argc, argv);
