@@ -17,8 +17,8 @@ static bool is_outdated(const struct position_input *in)
 	       stream_id_compare(in->last, in->oldest) < 0;
 }
 
-/* The acknowledged entry's whole tick, also without a margin: somebody else's entry may have got the
- * ID of that entry when Redis had lost it. */
+/* The acknowledged entry's whole tick, also without a margin: somebody else's entry may have got
+ * the ID of that entry when Redis had lost it. */
 static struct stream_id before_acknowledged(const struct position_input *in)
 {
 	uint64_t margin = (uint64_t)in->margin_ms;
