@@ -61,8 +61,10 @@ static int answer_consumers(struct shard *s, struct err *err)
 	    s->least_tick, &s->last_tick, &raced, err);
 
 	/* Also when its answer failed: the tick is there. */
-	if (s->last_tick != last_tick)
+	if (s->last_tick != last_tick) {
+		publisher_upto(s->publisher, s->last_tick);
 		s->drained = false;
+	}
 	publisher_promise(s->publisher, replay_promised(s->replay));
 	if (rc < 0)
 		return -1;

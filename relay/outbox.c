@@ -21,6 +21,7 @@ struct outbox {
 	int64_t max_event;
 	enum place place;
 	struct stream_id position; /* of the last row given */
+	uint64_t last_tick;        /* where the chain is known to end */
 	char obstacle[700];
 };
 
@@ -30,6 +31,7 @@ struct outbox *outbox_new(struct db *db, int64_t max_event)
 
 	o->db = db;
 	o->max_event = max_event;
+	o->last_tick = UINT64_MAX;
 	return o;
 }
 
@@ -45,6 +47,23 @@ void outbox_seek(struct outbox *o, struct stream_id position)
 	o->place = AT_TICK; /* of which rows may be left */
 }
 
+void outbox_upto(struct outbox *o, int64_t last_tick)
+{
+	o->last_tick = (uint64_t)last_tick;
+}
+
+void outbox_extend(struct outbox *o, int64_t tick, bool has_rows)
+{
+	bool at_end = o->place == BETWEEN_TICKS && o->position.ms >= o->last_tick;
+
+	outbox_upto(o, tick);
+	if (!at_end)
+		return;
+	o->position = (struct stream_id){(uint64_t)tick, 0};
+	if (has_rows)
+		o->place = AT_TICK;
+}
+
 void outbox_rest(struct outbox *o)
 {
 	if (o->place != READING)
@@ -56,9 +75,10 @@ void outbox_rest(struct outbox *o)
 /* *ret_stop: there is none yet. */
 static int next_tick(struct outbox *o, bool *ret_stop, struct err *err)
 {
-	int64_t tick;
+	int64_t tick = 0;
 
-	if (chain_next(o->db, (int64_t)o->position.ms, &tick, err) < 0)
+	if (o->position.ms < o->last_tick &&
+	    chain_next(o->db, (int64_t)o->position.ms, &tick, err) < 0)
 		return -1;
 	if (tick == 0) {
 		*ret_stop = true;

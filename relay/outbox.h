@@ -24,6 +24,15 @@ void outbox_free(struct outbox *o); /* NULL is fine; an open query goes with its
 void outbox_seek(struct outbox *o, struct stream_id position);
 
 /*
+ * Where the chain ends, as far as the caller knows; beyond it no tick is asked for.  At first it is
+ * not known: ticks are asked for until there is none.
+ */
+void outbox_upto(struct outbox *o, int64_t last_tick);
+
+/* This tick was cut directly behind that end, and is the end now. */
+void outbox_extend(struct outbox *o, int64_t tick, bool has_rows);
+
+/*
  * Fill the empty batch with the next rows.  One that stays empty: the chain of ticks ends here, or
  * the next row is larger than max_event, and nothing may be published past it.
  */

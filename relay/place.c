@@ -93,7 +93,7 @@ static int take_place(struct shard *s, const struct finding *f, struct err *err)
 		return 0;
 	if (replay_revoke(s->replay, s->db, s->stream, err) < 0)
 		return -1;
-	publisher_start(s->publisher, &from);
+	publisher_start(s->publisher, &from, s->last_tick);
 	s->known = from.expected;
 	s->placed = true;
 	s->drained = false;

@@ -48,10 +48,21 @@ void publisher_free(struct publisher *p)
 	free(p);
 }
 
-void publisher_start(struct publisher *p, const struct publish_from *from)
+void publisher_start(struct publisher *p, const struct publish_from *from, int64_t last_tick)
 {
 	p->at = *from;
 	outbox_seek(p->outbox, from->position);
+	outbox_upto(p->outbox, last_tick);
+}
+
+void publisher_upto(struct publisher *p, int64_t last_tick)
+{
+	outbox_upto(p->outbox, last_tick);
+}
+
+void publisher_extend(struct publisher *p, int64_t tick, bool has_rows)
+{
+	outbox_extend(p->outbox, tick, has_rows);
 }
 
 const struct publish_from *publisher_at(const struct publisher *p)

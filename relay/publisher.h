@@ -29,7 +29,12 @@ struct publish_from {
 	int64_t length;            /* of the stream */
 	bool setback;              /* set groups back with the first append */
 };
-void publisher_start(struct publisher *p, const struct publish_from *from);
+/* last_tick: where the chain of ticks ends; the same for the next two. */
+void publisher_start(struct publisher *p, const struct publish_from *from, int64_t last_tick);
+
+/* The chain has become longer than that; by one tick, which may have rows. */
+void publisher_upto(struct publisher *p, int64_t last_tick);
+void publisher_extend(struct publisher *p, int64_t tick, bool has_rows);
 
 enum publish_end {
 	PUBLISH_DONE,      /* the chain of ticks ends here */

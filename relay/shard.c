@@ -113,6 +113,8 @@ static int cut_tick(struct shard *s, enum cut *ret_cut, struct err *err)
 	if (chain_cut(s->db, s->last_tick, s->least_tick, ret_cut, &s->last_tick, err) < 0)
 		return -1;
 	s->drained = *ret_cut == CUT_NOTHING;
+	if (*ret_cut == CUT_TICK || *ret_cut == CUT_EMPTY)
+		publisher_extend(s->publisher, s->last_tick, *ret_cut == CUT_TICK);
 	if (*ret_cut != CUT_TICK)
 		return 0;
 	s->cut_us = clock_mono_us();
