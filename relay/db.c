@@ -21,6 +21,7 @@
 struct db {
 	const char *url;
 	PGconn *conn; /* NULL: dropped, to be opened again when it is needed */
+	bool deaf;    /* while it was, wake-ups went unheard */
 	int64_t silence_ms;
 	unsigned shard;
 };
@@ -147,6 +148,7 @@ static int need_session(struct db *db, struct err *err)
 		goto done;
 	db->conn = conn;
 	conn = NULL; /* the session's now */
+	db->deaf = true;
 	rc = 0;
 done:
 	PQfinish(conn);
@@ -268,33 +270,38 @@ void db_drop(struct db *db)
 	db->conn = NULL;
 }
 
-void db_drain_wakeups(struct db *db)
+/* Forgets those that have arrived. */
+static bool heard(struct db *db)
 {
+	bool any = db->deaf;
 	PGnotify *notify;
 
-	while ((notify = PQnotifies(db->conn)))
+	db->deaf = false;
+	while ((notify = PQnotifies(db->conn))) {
+		any = true;
 		PQfreemem(notify);
+	}
+	return any;
+}
+
+void db_drain_wakeups(struct db *db)
+{
+	if (db->conn)
+		heard(db);
 }
 
 int db_wait(struct db *db, int stop_fd, int64_t ms, struct err *err)
 {
 	struct pollfd pfds[] = {{.events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
-	PGnotify *notify;
 
 	if (need_session(db, err) < 0)
 		return -1;
+	if (heard(db))
+		return 1;
 	pfds[0].fd = PQsocket(db->conn);
-	notify = PQnotifies(db->conn);
-	if (!notify) {
-		if (poll(pfds, 2, (int)ms) < 0 && errno != EINTR)
-			return err_set(err, ERR_RETRY, "poll: %s", strerror(errno));
-		if (!PQconsumeInput(db->conn))
-			return pg_error(db->conn, NULL, err);
-		notify = PQnotifies(db->conn);
-	}
-	if (!notify)
-		return 0;
-	PQfreemem(notify);
-	db_drain_wakeups(db);
-	return 1;
+	if (poll(pfds, 2, (int)ms) < 0 && errno != EINTR)
+		return err_set(err, ERR_RETRY, "poll: %s", strerror(errno));
+	if (!PQconsumeInput(db->conn))
+		return pg_error(db->conn, NULL, err);
+	return heard(db);
 }

@@ -80,7 +80,7 @@ int db_send(
 int db_row(struct db *db, PGresult **ret_row, struct err *err) warn_unused;
 /* End a started statement early.  Not by a cancel request, in which libpq 15 waits for the server
  * without a limit: the session is closed, which ends the statement too, and the next verb opens it
- * again.  Wake-ups may be lost: look before the next db_wait(). */
+ * again.  Wake-ups may be lost, so the next db_wait() says that there was one. */
 void db_drop(struct db *db);
 
 /* Wait at most ms for a wake-up, or until stop_fd is readable. 1: woken up; 0: not. */

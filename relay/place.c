@@ -97,6 +97,7 @@ static int take_place(struct shard *s, const struct finding *f, struct err *err)
 	s->known = from.expected;
 	s->placed = true;
 	s->drained = false;
+	s->due = true;
 	return 0;
 }
 

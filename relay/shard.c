@@ -26,7 +26,8 @@ void shard_pause(struct shard *s, const char *why)
 	lease_wait(s->lease, s->config->poll_interval_ms);
 }
 
-/* Until a wake-up, the next poll, or the end of the lease. */
+/* Until a wake-up, the next poll, or the end of the lease.  Whoever commits rows says so behind his
+ * commit: without that, they are looked for at the next poll. */
 static int wait_for_rows(struct shard *s, struct err *err)
 {
 	while (!lease_lost(s->lease)) {
@@ -34,12 +35,15 @@ static int wait_for_rows(struct shard *s, struct err *err)
 		int woken;
 
 		if (left_ms <= 0)
-			return 0;
+			break;
 		woken = db_wait(s->db, service_stop_fd(),
 		    left_ms < WAIT_SLICE_MS ? left_ms : WAIT_SLICE_MS, err);
-		if (woken != 0)
-			return woken < 0 ? -1 : 0;
+		if (woken < 0)
+			return -1;
+		if (woken > 0)
+			break;
 	}
+	s->due = true;
 	return 0;
 }
 
@@ -112,6 +116,7 @@ static int cut_tick(struct shard *s, enum cut *ret_cut, struct err *err)
 	db_drain_wakeups(s->db);
 	if (chain_cut(s->db, s->last_tick, s->least_tick, ret_cut, &s->last_tick, err) < 0)
 		return -1;
+	s->due = false;
 	s->drained = *ret_cut == CUT_NOTHING;
 	if (*ret_cut == CUT_TICK || *ret_cut == CUT_EMPTY)
 		publisher_extend(s->publisher, s->last_tick, *ret_cut == CUT_TICK);
@@ -142,14 +147,15 @@ static int run_once(struct shard *s, struct err *err)
 	s->healthy = true;
 	if (!s->placed || !s->drained || lease_lost(s->lease))
 		return 0;
+	if (!s->due) {
+		status_caught_up(s->status);
+		return wait_for_rows(s, err);
+	}
 	if (cut_tick(s, &cut, err) < 0)
 		return -1;
 	if (cut == CUT_RACED)
 		s->placed = false;
-	if (cut != CUT_NOTHING)
-		return 0;
-	status_caught_up(s->status);
-	return wait_for_rows(s, err);
+	return 0;
 }
 
 static int open_session(struct shard *s, struct err *err)

@@ -39,8 +39,9 @@ struct shard {
 	struct db *db;
 	struct stream *stream;
 	struct publisher *publisher;
-	bool placed;  /* the position is known; the next three belong to it */
+	bool placed;  /* the position is known; the next four belong to it */
 	bool drained; /* nothing in the chain of ticks is left to publish */
+	bool due;     /* rows may have come since the last look */
 	int64_t last_tick, least_tick;
 	int64_t poll_due_us;
 	int64_t cut_us; /* when the last tick with rows was cut */
