@@ -154,13 +154,13 @@ static void on_failed(struct lane *l, const struct err *err)
 	send_next(l);
 }
 
-static bool any_accepted(const PGresult *res)
+static void ring(const struct lane *l, const PGresult *res)
 {
 	for (int n = 0; n < PQntuples(res); n++) {
 		if (receive_accepted(res, n))
-			return true;
+			wake_ring(l->intake->options.shared->wake,
+			    item_of(l->items[l->range.begin + (size_t)n])->notification);
 	}
-	return false;
 }
 
 static void on_done(void *ctx, const PGresult *res, const struct err *err)
@@ -178,8 +178,7 @@ static void on_done(void *ctx, const PGresult *res, const struct err *err)
 	 * restart need not do anything: the senders post again and are answered "duplicate". */
 	FAILPOINT("producer.after_commit");
 	atomic_store(&shared->failures, 0);
-	if (any_accepted(res))
-		wake_ring(shared->wake);
+	ring(l, res);
 	batch_plan_settle(&l->plan, l->range, BATCH_COMMITTED);
 	settle_range(l, res, INTAKE_UNAVAILABLE);
 	send_next(l);

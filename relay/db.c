@@ -3,6 +3,7 @@
 #include "common/memory.h"
 #include "common/pg.h"
 #include "common/service.h"
+#include "common/wakeup.h"
 #include "relay_text.h"
 
 #include <assert.h>
@@ -278,7 +279,7 @@ static bool heard(struct db *db)
 
 	db->deaf = false;
 	while ((notify = PQnotifies(db->conn))) {
-		any = true;
+		any = any || wakeup_concerns(notify->extra, db->shard);
 		PQfreemem(notify);
 	}
 	return any;

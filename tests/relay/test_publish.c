@@ -274,6 +274,12 @@ static void wake_up(void)
 		world_sql(w, "NOTIFY umavez_outbox");
 		CHECK(stack_await_published(w, 5000));
 	}
+	/* It is told of other shards, and looks at none of its own accord. */
+	stack_emit(w, "n", 1);
+	world_sql(w, "NOTIFY umavez_outbox, 'e'");
+	CHECK(!stack_await_metric(relay, "umavez_appended_total{shard=\"0\"}", 6, 300));
+	world_sql(w, "NOTIFY umavez_outbox, 'f'");
+	CHECK(stack_await_published(w, 5000));
 	world_close(w);
 }
 
