@@ -51,6 +51,11 @@ bool batch_full(const struct batch *b)
 	return b->n == b->max || b->bytes >= BATCH_BYTES;
 }
 
+size_t batch_room(const struct batch *b)
+{
+	return b->max - b->n;
+}
+
 size_t batch_rows(const struct batch *b)
 {
 	return b->n;

@@ -23,6 +23,7 @@ void batch_free(struct batch *b); /* NULL is fine */
 
 void batch_clear(struct batch *b);
 bool batch_full(const struct batch *b);
+size_t batch_room(const struct batch *b); /* for so many rows more */
 size_t batch_rows(const struct batch *b);
 
 /* row (relay/row.h) is the batch's now; id must be above batch_last(). */

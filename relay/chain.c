@@ -5,9 +5,14 @@
 #include "common/pg.h"
 #include "common/redis.h"
 #include "common/utf8.h"
+#include "relay/row.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Most ticks have no more.  A statement that gives them is held by the server as a whole. */
+#define FEW_ROWS 100
 
 static struct stream_id position_at(const PGresult *res, const char *tick, const char *id)
 {
@@ -47,52 +52,96 @@ done:
 	return rc;
 }
 
-/* What tick.sql and branch.sql give. */
-static int read_cut(const PGresult *res, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
+/* A column of a row in binary format. */
+static const char *column(const PGresult *row, const char *name)
 {
-	if (PQntuples(res) == 0)
-		return err_set(
-		    err, ERR_MISMATCH, "the shard has no chain of ticks: run umavez migrate");
-	if (!pg_bool(res, 0, "nests"))
+	int i = PQfnumber(row, name);
+
+	return PQgetisnull(row, 0, i) ? NULL : PQgetvalue(row, 0, i);
+}
+
+static bool is_true(const PGresult *row, const char *name)
+{
+	return *column(row, name) != 0;
+}
+
+/* What each row of tick.sql and branch.sql says of the tick. */
+static int read_cut(const PGresult *row, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
+{
+	const char *tick = column(row, "tick");
+	uint64_t net;
+
+	if (!is_true(row, "nests"))
 		return err_set(err, ERR_MISMATCH,
 		    "PostgreSQL's transactions do not follow from the last tick's snapshot: this "
-		    "is "
-		    "another cluster, or a restored one");
-	if (pg_bool(res, 0, "moved")) {
+		    "is another cluster, or a restored one");
+	if (is_true(row, "moved")) {
 		*ret_cut = CUT_RACED;
-	} else if (!pg_bool(res, 0, "due")) {
+	} else if (!is_true(row, "due")) {
 		*ret_cut = CUT_NOTHING;
-	} else if (!pg_text(res, 0, "tick")) {
+	} else if (!tick) {
 		*ret_cut = CUT_RACED;
 	} else {
-		*ret_cut = pg_bool(res, 0, "has_rows") ? CUT_TICK : CUT_EMPTY;
-		*ret_tick = pg_int(res, 0, "tick");
+		*ret_cut = is_true(row, "has_rows") ? CUT_TICK : CUT_EMPTY;
+		memcpy(&net, tick, sizeof(net));
+		*ret_tick = (int64_t)be64toh(net);
 	}
 	return 0;
 }
 
-static int cut(struct db *db, enum db_statement statement, struct db_args *args, enum cut *ret_cut,
-    int64_t *ret_tick, struct err *err)
+/* One row of the answer; *row is taken over if it is added to rows. */
+static int take_cut(
+    PGresult **row, struct batch *rows, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
 {
-	PGresult *res = NULL;
-	int rc = -1;
-
-	if (db_run(db, statement, args, &res, err) < 0)
-		goto done;
-	rc = read_cut(res, ret_cut, ret_tick, err);
-done:
-	PQclear(res);
-	return rc;
+	if (read_cut(*row, ret_cut, ret_tick, err) < 0)
+		return -1;
+	if (*ret_cut != CUT_TICK || !rows || !row_there(*row))
+		return 0;
+	batch_add(rows, *row, (struct stream_id){(uint64_t)*ret_tick, (uint64_t)row_id(*row)});
+	*row = NULL; /* the batch's now */
+	return 0;
 }
 
-int chain_cut(struct db *db, int64_t last_tick, int64_t least, enum cut *ret_cut, int64_t *ret_tick,
-    struct err *err)
+/* The tick is durable, and its rows may be used, only when the last row has been followed by the
+ * end of the statement. */
+static int cut(struct db *db, enum db_statement statement, struct db_args *args, struct batch *rows,
+    enum cut *ret_cut, int64_t *ret_tick, struct err *err)
+{
+	bool any = false;
+
+	if (db_send(db, statement, args, err) < 0)
+		return -1;
+	for (;;) {
+		PGresult *row;
+		int rc;
+
+		if (db_row(db, &row, err) < 0)
+			return -1;
+		if (!row)
+			break;
+		any = true;
+		rc = take_cut(&row, rows, ret_cut, ret_tick, err);
+		PQclear(row);
+		if (rc < 0)
+			return -1;
+	}
+	if (!any)
+		return err_set(
+		    err, ERR_MISMATCH, "the shard has no chain of ticks: run umavez migrate");
+	return 0;
+}
+
+int chain_cut(struct db *db, int64_t last_tick, int64_t least, int64_t max_bytes,
+    struct batch *rows, enum cut *ret_cut, int64_t *ret_tick, struct err *err)
 {
 	struct db_args args = {.n = 0};
+	size_t room = batch_room(rows);
 
 	db_arg_int(&args, last_tick);
 	db_arg_int(&args, least);
-	return cut(db, DB_TICK, &args, ret_cut, ret_tick, err);
+	db_arg_int(&args, room < FEW_ROWS ? (int64_t)room : FEW_ROWS);
+	db_arg_int(&args, max_bytes < BATCH_BYTES ? max_bytes : BATCH_BYTES);
+	return cut(db, DB_TICK, &args, rows, ret_cut, ret_tick, err);
 }
 
 int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_id from,
@@ -105,7 +154,7 @@ int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_
 	db_arg_int(&args, stream_id_bigint(from.ms));
 	db_arg_int(&args, stream_id_bigint(from.seq));
 	db_arg_bool(&args, replay);
-	return cut(db, DB_BRANCH, &args, ret_cut, ret_tick, err);
+	return cut(db, DB_BRANCH, &args, NULL, ret_cut, ret_tick, err);
 }
 
 int chain_next(struct db *db, int64_t tick, int64_t *ret_tick, struct err *err)

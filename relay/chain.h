@@ -10,6 +10,7 @@
 
 #include "common/err.h"
 #include "common/stream_id.h"
+#include "relay/batch.h"
 #include "relay/db.h"
 
 #include <hiredis/hiredis.h>
@@ -33,9 +34,12 @@ enum cut {
 	CUT_RACED, /* somebody else cut one: start over */
 };
 
-/* *ret_tick is set when one was cut. least: the least name that it may get. */
-int chain_cut(struct db *db, int64_t last_tick, int64_t least, enum cut *ret_cut, int64_t *ret_tick,
-    struct err *err) warn_unused;
+/*
+ * *ret_tick is set when one was cut. least: the least name that it may get.  rows, an empty batch,
+ * is given all rows of the tick if they are few and have no more bytes than max_bytes, else none.
+ */
+int chain_cut(struct db *db, int64_t last_tick, int64_t least, int64_t max_bytes,
+    struct batch *rows, enum cut *ret_cut, int64_t *ret_tick, struct err *err) warn_unused;
 
 /* A tick of every row after a position: to repair (void what is between), or to replay. */
 int chain_branch(struct db *db, int64_t last_tick, int64_t least, struct stream_id from,

@@ -25,6 +25,7 @@ struct db {
 	bool deaf;    /* while it was, wake-ups went unheard */
 	int64_t silence_ms;
 	unsigned shard;
+	const char *sent; /* the statement whose rows come */
 };
 
 struct statement {
@@ -36,7 +37,8 @@ struct statement {
 };
 
 static const struct statement statements[DB_STATEMENTS] = {
-    [DB_TICK] = {"tick", relay_sql_tick_sql, true, 3, {PG_INT2, PG_INT8, PG_INT8}},
+    [DB_TICK] = {"tick", relay_sql_tick_sql, true, 5,
+	{PG_INT2, PG_INT8, PG_INT8, PG_INT8, PG_INT8}},
     [DB_BRANCH] = {"branch", relay_sql_branch_sql, true, 6,
 	{PG_INT2, PG_INT8, PG_INT8, PG_INT8, PG_INT8, PG_BOOL}},
     [DB_READ] = {"read", relay_sql_read_sql, true, 4, {PG_INT2, PG_INT8, PG_INT8, PG_INT8}},
@@ -257,12 +259,13 @@ int db_send(struct db *db, enum db_statement statement, struct db_args *args, st
 
 	if (need_session(db, err) < 0 || pg_start_prepared(db->conn, s->name, &params, err) < 0)
 		return err_wrap(err, "%s", s->name);
+	db->sent = s->name;
 	return 0;
 }
 
 int db_row(struct db *db, PGresult **ret_row, struct err *err)
 {
-	return pg_row(db->conn, ret_row, err) < 0 ? err_wrap(err, "read") : 0;
+	return pg_row(db->conn, ret_row, err) < 0 ? err_wrap(err, "%s", db->sent) : 0;
 }
 
 void db_drop(struct db *db)

@@ -52,16 +52,17 @@ void outbox_upto(struct outbox *o, int64_t last_tick)
 	o->last_tick = (uint64_t)last_tick;
 }
 
-void outbox_extend(struct outbox *o, int64_t tick, bool has_rows)
+bool outbox_extend(struct outbox *o, int64_t tick, bool has_rows, struct stream_id last)
 {
 	bool at_end = o->place == BETWEEN_TICKS && o->position.ms >= o->last_tick;
 
 	outbox_upto(o, tick);
 	if (!at_end)
-		return;
-	o->position = (struct stream_id){(uint64_t)tick, 0};
-	if (has_rows)
+		return false;
+	o->position = (struct stream_id){(uint64_t)tick, last.seq};
+	if (has_rows && last.seq == 0)
 		o->place = AT_TICK;
+	return true;
 }
 
 void outbox_rest(struct outbox *o)

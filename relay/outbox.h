@@ -29,8 +29,12 @@ void outbox_seek(struct outbox *o, struct stream_id position);
  */
 void outbox_upto(struct outbox *o, int64_t last_tick);
 
-/* This tick was cut directly behind that end, and is the end now. */
-void outbox_extend(struct outbox *o, int64_t tick, bool has_rows);
+/*
+ * This tick was cut directly behind that end, and is the end now.  last: its last row, if the
+ * caller has all of them already.  False: rows in front of it were not yet given, so it is read in
+ * its turn.
+ */
+bool outbox_extend(struct outbox *o, int64_t tick, bool has_rows, struct stream_id last);
 
 /*
  * Fill the empty batch with the next rows.  One that stays empty: the chain of ticks ends here, or

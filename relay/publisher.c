@@ -3,9 +3,9 @@
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/memory.h"
-#include "relay/batch.h"
 #include "relay/outbox.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 /* How long a query may stay open while Redis makes us wait: open, it holds back vacuum everywhere.
@@ -51,6 +51,8 @@ void publisher_free(struct publisher *p)
 void publisher_start(struct publisher *p, const struct publish_from *from, int64_t last_tick)
 {
 	p->at = *from;
+	/* Rows that came with a tick are behind others now. */
+	batch_clear(p->batches[0]);
 	outbox_seek(p->outbox, from->position);
 	outbox_upto(p->outbox, last_tick);
 }
@@ -62,7 +64,17 @@ void publisher_upto(struct publisher *p, int64_t last_tick)
 
 void publisher_extend(struct publisher *p, int64_t tick, bool has_rows)
 {
-	outbox_extend(p->outbox, tick, has_rows);
+	struct batch *rows = p->batches[0];
+	struct stream_id last = batch_rows(rows) > 0 ? batch_last(rows) : STREAM_ID_ZERO;
+
+	if (!outbox_extend(p->outbox, tick, has_rows, last))
+		batch_clear(rows);
+}
+
+struct batch *publisher_batch(struct publisher *p)
+{
+	assert(batch_rows(p->batches[0]) == 0);
+	return p->batches[0];
 }
 
 const struct publish_from *publisher_at(const struct publisher *p)
@@ -169,7 +181,8 @@ int publisher_run(struct publisher *p, const struct lease *lease, int64_t until_
 	bool moved = false;
 
 	for (;;) {
-		if (outbox_fill(p->outbox, next, err) < 0)
+		/* It has rows if they came with their tick. */
+		if (batch_rows(next) == 0 && outbox_fill(p->outbox, next, err) < 0)
 			return -1;
 		if (flying && receive_reply(p, flying, &moved, err) < 0)
 			return -1;

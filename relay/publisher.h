@@ -7,6 +7,7 @@
 #include "common/err.h"
 #include "common/lease.h"
 #include "common/stream_id.h"
+#include "relay/batch.h"
 #include "relay/config.h"
 #include "relay/db.h"
 #include "relay/status.h"
@@ -32,9 +33,12 @@ struct publish_from {
 /* last_tick: where the chain of ticks ends; the same for the next two. */
 void publisher_start(struct publisher *p, const struct publish_from *from, int64_t last_tick);
 
-/* The chain has become longer than that; by one tick, which may have rows. */
+/* The chain has become longer than that. */
 void publisher_upto(struct publisher *p, int64_t last_tick);
+/* By this tick, whose rows, if there are any, may be in the batch. */
 void publisher_extend(struct publisher *p, int64_t tick, bool has_rows);
+/* Empty, between two runs: for the rows of a tick that is about to be cut. */
+struct batch *publisher_batch(struct publisher *p);
 
 enum publish_end {
 	PUBLISH_DONE,      /* the chain of ticks ends here */

@@ -16,9 +16,14 @@ static int64_t int_at(const PGresult *row, int column)
 {
 	uint64_t net;
 
-	assert(PQnfields(row) == COLUMNS && PQgetlength(row, 0, column) == sizeof(net));
+	assert(PQnfields(row) >= COLUMNS && PQgetlength(row, 0, column) == sizeof(net));
 	memcpy(&net, PQgetvalue(row, 0, column), sizeof(net));
 	return (int64_t)be64toh(net);
+}
+
+bool row_there(const PGresult *row)
+{
+	return PQnfields(row) >= COLUMNS && !PQgetisnull(row, 0, ID);
 }
 
 int64_t row_id(const PGresult *row)

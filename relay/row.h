@@ -1,6 +1,7 @@
 /*
- * row.h - one row of sql/read.sql, in PostgreSQL's binary format, which takes neither server nor
- * relay the time that text does: integers in network order, times in microseconds since 2000.
+ * row.h - one row of sql/read.sql, or of sql/tick.sql, in PostgreSQL's binary format, which takes
+ * neither server nor relay the time that text does: integers in network order, times in
+ * microseconds since 2000.
  * https://www.postgresql.org/docs/15/protocol-overview.html#PROTOCOL-FORMAT-CODES
  */
 #ifndef UMAVEZ_RELAY_ROW_H
@@ -11,6 +12,9 @@
 #include <libpq-fe.h>
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Of tick.sql: whether there is an outbox row in it at all. */
+bool row_there(const PGresult *row);
 
 int64_t row_id(const PGresult *row);
 int64_t row_size(const PGresult *row);      /* in bytes, all fields together */

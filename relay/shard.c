@@ -114,7 +114,8 @@ static int cut_tick(struct shard *s, enum cut *ret_cut, struct err *err)
 	if (FAILPOINT_ERR("relay.before_tick", err) < 0)
 		return -1;
 	db_drain_wakeups(s->db);
-	if (chain_cut(s->db, s->last_tick, s->least_tick, ret_cut, &s->last_tick, err) < 0)
+	if (chain_cut(s->db, s->last_tick, s->least_tick, s->config->max_event,
+		publisher_batch(s->publisher), ret_cut, &s->last_tick, err) < 0)
 		return -1;
 	s->due = false;
 	s->drained = *ret_cut == CUT_NOTHING;

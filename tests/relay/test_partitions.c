@@ -46,7 +46,7 @@ static PGconn *session(struct world *w)
 	PGconn *conn = world_pg(w);
 
 	exec(conn, relay_sql_session_sql);
-	prepare(conn, "tick", "smallint, bigint, bigint", relay_sql_tick_sql);
+	prepare(conn, "tick", "smallint, bigint, bigint, bigint, bigint", relay_sql_tick_sql);
 	prepare(conn, "read", "smallint, bigint, bigint, bigint", relay_sql_read_sql);
 	prepare(conn, "next_tick", "smallint, bigint", relay_sql_next_tick_sql);
 	prepare(conn, "first_after", "smallint, bigint, bigint", relay_sql_first_after_sql);
@@ -72,7 +72,7 @@ static void publish_one(struct world *w, PGconn *conn, int round, struct pages *
 	    " '{a}', '{active}', '{false}', '{NULL}', '{NULL}', '{t%d}', '{100}', '{EUR}', '{1}',"
 	    " '{false}', '{NULL}', '{x}')",
 	    round, round, round);
-	EXPLAIN(ret, TICK, "EXECUTE tick(0::smallint, %lld, 0)", (long long)last);
+	EXPLAIN(ret, TICK, "EXECUTE tick(0::smallint, %lld, 0, 100, 1000000)", (long long)last);
 	tick = world_int(w, "SELECT max(tick) FROM intake.tick");
 	id = world_int(w, "SELECT max(id) FROM intake.outbox");
 	CHECK(tick > last);

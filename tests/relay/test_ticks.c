@@ -14,6 +14,7 @@
 
 #define WAIT_MS 30000
 #define LARGE 1048576
+#define ROOM 1000 /* --append-batch */
 
 struct bench {
 	struct world *w;
@@ -70,30 +71,23 @@ static void add(struct bench *b, int n)
 	PQfinish(conn);
 }
 
-static enum cut cut_at(struct bench *b, int64_t least)
-{
-	enum cut cut = CUT_NOTHING;
-
-	CHECK_INT(chain_cut(b->db, b->last, least, &cut, &b->last, &b->err), 0);
-	return cut;
-}
-
-static enum cut cut(struct bench *b)
-{
-	return cut_at(b, 0);
-}
-
-static void branch(struct bench *b, struct stream_id from, bool replay)
-{
-	enum cut made = CUT_NOTHING;
-
-	CHECK_INT(chain_branch(b->db, b->last, 0, from, replay, &made, &b->last, &b->err), 0);
-	CHECK_INT(made, CUT_TICK);
-}
-
 static struct stream_id at(int64_t tick, int64_t id)
 {
 	return (struct stream_id){(uint64_t)tick, (uint64_t)id};
+}
+
+/* malloc'd; text is taken over. */
+static char *add_ids(char *text, const struct batch *batch)
+{
+	for (size_t i = 0; i < batch_rows(batch); i++) {
+		char *more = text_format(
+		    "%s%s%llu", text, *text ? " " : "", (unsigned long long)batch_id(batch, i).seq);
+
+		CHECK(i == 0 || stream_id_compare(batch_id(batch, i - 1), batch_id(batch, i)) < 0);
+		free(text);
+		text = more;
+	}
+	return text;
 }
 
 /* Read everything after a position. The ids in order, as text, malloc'd; positions must ascend. */
@@ -108,19 +102,59 @@ static char *read_after(struct bench *b, struct stream_id position, struct batch
 		CHECK_INT(outbox_fill(o, batch, &b->err), 0);
 		if (batch_rows(batch) == 0)
 			break;
-		for (size_t i = 0; i < batch_rows(batch); i++) {
-			char *more = text_format("%s%s%llu", text, *text ? " " : "",
-			    (unsigned long long)batch_id(batch, i).seq);
-
-			CHECK(stream_id_compare(last, batch_id(batch, i)) < 0);
-			last = batch_id(batch, i);
-			free(text);
-			text = more;
-		}
+		CHECK(stream_id_compare(last, batch_first(batch)) < 0);
+		last = batch_last(batch);
+		text = add_ids(text, batch);
 		batch_clear(batch);
 	}
 	outbox_free(o);
 	return text;
+}
+
+/* What came with a tick is what is read of it. */
+static void check_given(struct bench *b, const struct batch *rows)
+{
+	struct batch *batch = batch_new(ROOM);
+	char *given = add_ids(text_format("%s", ""), rows);
+	char *read = read_after(b, at(b->last, 0), batch);
+
+	CHECK_STR(given, read);
+	free(given);
+	free(read);
+	batch_free(batch);
+}
+
+static enum cut cut_into(
+    struct bench *b, int64_t least, int64_t max_bytes, struct batch *rows, size_t *ret_given)
+{
+	enum cut cut = CUT_NOTHING;
+
+	CHECK_INT(chain_cut(b->db, b->last, least, max_bytes, rows, &cut, &b->last, &b->err), 0);
+	*ret_given = batch_rows(rows);
+	if (*ret_given > 0)
+		check_given(b, rows);
+	batch_free(rows);
+	return cut;
+}
+
+static enum cut cut_at(struct bench *b, int64_t least)
+{
+	size_t given;
+
+	return cut_into(b, least, LARGE, batch_new(ROOM), &given);
+}
+
+static enum cut cut(struct bench *b)
+{
+	return cut_at(b, 0);
+}
+
+static void branch(struct bench *b, struct stream_id from, bool replay)
+{
+	enum cut made = CUT_NOTHING;
+
+	CHECK_INT(chain_branch(b->db, b->last, 0, from, replay, &made, &b->last, &b->err), 0);
+	CHECK_INT(made, CUT_TICK);
 }
 
 static void check_read(struct bench *b, struct stream_id position, const char *expected)
@@ -193,6 +227,7 @@ static void one_of_two_cuts(void)
 /* The other's tick is not committed yet when ours looks at the chain. */
 static void one_of_two_cuts_at_once(void)
 {
+	struct batch *rows = batch_new(ROOM);
 	enum cut made = CUT_NOTHING;
 	PGconn *other;
 	struct bench b;
@@ -204,13 +239,39 @@ static void one_of_two_cuts_at_once(void)
 		    "VALUES (0, 1, 5, pg_current_snapshot()); "
 		    "SELECT pg_notify('done', '')");
 	PQsendQuery(other, "SELECT pg_sleep(0.2); COMMIT");
-	CHECK_INT(chain_cut(b.db, b.last, 0, &made, &b.last, &b.err), 0);
+	CHECK_INT(chain_cut(b.db, b.last, 0, LARGE, rows, &made, &b.last, &b.err), 0);
 	CHECK_INT(made, CUT_RACED);
+	CHECK_INT(batch_rows(rows), 0);
+	batch_free(rows);
 	CHECK_INT(b.last, 1);
 	while (PQconsumeInput(other) && PQisBusy(other))
 		sleep_ms(5);
 	PQfinish(other);
 	CHECK_INT(world_int(b.w, "SELECT tick FROM intake.tick WHERE previous_tick = 1"), 5);
+	teardown(&b);
+}
+
+static void few_rows_come_with_their_tick(void)
+{
+	static const struct {
+		int rows;
+		int64_t max_bytes;
+		size_t room, given;
+	} cases[] = {{1, LARGE, ROOM, 1}, {100, LARGE, ROOM, 100}, {101, LARGE, ROOM, 0},
+	    {3, LARGE, 3, 3}, {3, LARGE, 2, 0}, {3, 27, ROOM, 3}, {3, 26, ROOM, 0}};
+	struct bench b;
+
+	setup(&b);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t given;
+
+		add(&b, cases[i].rows);
+		CHECK_INT(cut_into(&b, 0, cases[i].max_bytes, batch_new(cases[i].room), &given),
+		    CUT_TICK);
+		CHECK_INT(given, cases[i].given);
+		CHECK_INT(cut_into(&b, 0, LARGE, batch_new(ROOM), &given), CUT_NOTHING);
+		CHECK_INT(given, 0);
+	}
 	teardown(&b);
 }
 
@@ -539,6 +600,7 @@ int main(int argc, char **argv)
 	    {"P8 one of two cuts at the same moment", one_of_two_cuts_at_once},
 	    {"B32 late rows join the first tick that sees them",
 		late_rows_join_the_first_tick_that_sees_them},
+	    {"few rows come with their tick", few_rows_come_with_their_tick},
 	    {"empty ticks move the window", empty_ticks_move_the_window},
 	    {"repairs", repairs},
 	    {"replays", replays},
