@@ -22,23 +22,31 @@ COMMENT ON COLUMN intake.setting.xid_offset IS 'Added to every xid and snapshot 
 
 -- What rows and ticks carry are these numbers, never the cluster's own: after a cluster was replaced
 -- by one that counts from below, both go on above everything stored (umavez rebase).
+-- plpgsql, which keeps its plans: an SQL function that reads a table would be planned anew at every call.
 CREATE FUNCTION intake.current_xid()
-RETURNS xid8 LANGUAGE sql STABLE AS $$
-	SELECT (pg_current_xact_id()::text::bigint
-	    + coalesce((SELECT xid_offset FROM intake.setting WHERE only_row), 0))::text::xid8
+RETURNS xid8 LANGUAGE plpgsql STABLE AS $$
+BEGIN
+	RETURN (pg_current_xact_id()::text::bigint
+	    + coalesce((SELECT xid_offset FROM intake.setting WHERE only_row), 0))::text::xid8;
+END
 $$;
 COMMENT ON FUNCTION intake.current_xid IS 'This transaction, as the rows of intake call it';
 
 -- STABLE, so that it is the snapshot of the statement that asks.
 CREATE FUNCTION intake.current_snapshot()
-RETURNS pg_snapshot LANGUAGE sql STABLE AS $$
-	SELECT CASE WHEN o.xid_offset = 0 THEN s.s ELSE concat(
-	    pg_snapshot_xmin(s.s)::text::bigint + o.xid_offset, ':',
-	    pg_snapshot_xmax(s.s)::text::bigint + o.xid_offset, ':',
-	    (SELECT string_agg((x::text::bigint + o.xid_offset)::text, ',' ORDER BY x)
-	     FROM pg_snapshot_xip(s.s) AS x))::pg_snapshot END
-	FROM pg_current_snapshot() AS s(s),
-	    (SELECT coalesce((SELECT xid_offset FROM intake.setting WHERE only_row), 0) AS xid_offset) AS o
+RETURNS pg_snapshot LANGUAGE plpgsql STABLE AS $$
+DECLARE
+	more bigint := coalesce((SELECT xid_offset FROM intake.setting WHERE only_row), 0);
+	seen pg_snapshot := pg_current_snapshot();
+BEGIN
+	IF more = 0 THEN
+		RETURN seen;
+	END IF;
+	RETURN concat(pg_snapshot_xmin(seen)::text::bigint + more, ':',
+	    pg_snapshot_xmax(seen)::text::bigint + more, ':',
+	    (SELECT string_agg((x::text::bigint + more)::text, ',' ORDER BY x)
+	     FROM pg_snapshot_xip(seen) AS x));
+END
 $$;
 COMMENT ON FUNCTION intake.current_snapshot IS 'What this statement sees, in the numbers of current_xid()';
 
