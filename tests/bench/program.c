@@ -11,6 +11,7 @@
 #define PROGRAM_MS 300000
 #define NOT_THERE 77
 #define REDIS_DATABASE 1
+#define VARIABLES 9
 
 static char *program_path(const struct contestant *c)
 {
@@ -44,7 +45,7 @@ static int64_t seconds_of(int64_t n)
 
 /* NULL-terminated; each to be freed. */
 static void make_environment(
-    struct ground *g, const struct contestant *c, int64_t n, char *ret_env[9])
+    struct ground *g, const struct contestant *c, int64_t n, char *ret_env[VARIABLES + 1])
 {
 	char *database = database_name(c);
 	const char *dir = world_dir(g->w);
@@ -59,7 +60,8 @@ static void make_environment(
 	ret_env[5] = text_format("BENCH_MODE=%s", c->mode ? c->mode : "drain");
 	ret_env[6] = text_format("BENCH_RATE=%d", GROUND_RATE);
 	ret_env[7] = text_format("BENCH_SECONDS=%lld", (long long)seconds_of(n));
-	ret_env[8] = NULL;
+	ret_env[8] = text_format("BENCH_PROGRAMS=%s/../tests", UMAVEZ_BIN_DIR);
+	ret_env[VARIABLES] = NULL;
 	free(database);
 }
 
@@ -67,7 +69,7 @@ static void make_environment(
 static int run(
     struct ground *g, const struct contestant *c, int64_t n, const char *verb, char **ret_out)
 {
-	char *path = program_path(c), *env[9] = {NULL};
+	char *path = program_path(c), *env[VARIABLES + 1] = {NULL};
 	char *out = text_format("%s/program.out", world_dir(g->w));
 	char *err = text_format("%s/%s.log", world_dir(g->w), c->program);
 	char *command = text_format("exec '%s' %s >'%s' 2>>'%s'", path, verb, out, err);

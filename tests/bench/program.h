@@ -8,7 +8,8 @@
  *
  * The environment: BENCH_DATABASE_URL (an empty database of its own, as superuser), BENCH_REDIS_URL
  * (a Redis database of its own), BENCH_MESSAGES, BENCH_BYTES, BENCH_SHARDS, and BENCH_MODE,
- * BENCH_RATE and BENCH_SECONDS (tests/bench/peers/README.md).
+ * BENCH_RATE and BENCH_SECONDS (tests/bench/peers/README.md); BENCH_PROGRAMS, where this build has
+ * those written in C.
  */
 #ifndef UMAVEZ_BENCH_PROGRAM_H
 #define UMAVEZ_BENCH_PROGRAM_H
