@@ -76,7 +76,8 @@ static void run_chapter(struct ground *g, const struct chapter *chapter, struct 
 		const struct contestant *c = &chapter->contestants[i];
 		struct result *result;
 
-		if (!bench_wants(g->options, chapter->name, c->name))
+		if (!bench_wants(g->options, chapter->name, c->name) ||
+		    (g->options->smoke && !goals_smoke_needs(c->name)))
 			continue;
 		result = results_add(results, chapter, c);
 		if (c->program != NULL)

@@ -24,8 +24,10 @@ enum verdict { GOAL_MET, GOAL_NOT_MET, GOAL_UNKNOWN };
 /* *ret_value is the figure or the ratio; NAN: not measured. */
 enum verdict goal_judge(const struct goal *goal, const struct results *results, double *ret_value);
 
-/* How many ratios to a textbook contestant are below half of their goal, or were not measured; each
- * is told on stderr. */
+/* A smoke run judges the ratios to the textbook contestants, and to one transaction a notification.
+ * Whether this contestant is in one of them; how many are below half of their goal, or were not
+ * measured, each told on stderr. */
+bool goals_smoke_needs(const char *contestant);
 int goals_far_missed(const struct results *results);
 
 #endif

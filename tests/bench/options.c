@@ -23,7 +23,8 @@ const struct option bench_options_table[] = {
 	"Wait for the disk at every commit; off, its speed is not what is measured", 0, 0, 0, NULL,
 	NULL},
     {"smoke", OPT_BOOL, AT(smoke), "off",
-	"Fail if a ratio to a textbook contestant is below half of its goal", 0, 0, 0, NULL, NULL},
+	"Only what is compared with a textbook contestant; fail below half of a goal", 0, 0, 0,
+	NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},
 };
 

@@ -43,10 +43,15 @@ static void a_smoke_run_wants_half_of_what_textbooks_are_beaten_by(void)
 {
 	static const struct contestant relay = {.name = "umavez-relay"},
 				       consumer = {.name = "umavez-consumer"},
+				       producer = {.name = "umavez-producer"},
+				       single = {.name = "umavez-producer-single"},
 				       textbook_relay = {.name = "textbook-relay"},
 				       textbook_consumer = {.name = "textbook-consumer"};
 	struct results *r = results_new();
 
+	CHECK_INT(goals_far_missed(r), 3);
+	add_rounds(r, &producer, 150);
+	add_rounds(r, &single, 100);
 	CHECK_INT(goals_far_missed(r), 2);
 	add_rounds(r, &relay, 150);
 	add_rounds(r, &textbook_relay, 100);
@@ -55,6 +60,15 @@ static void a_smoke_run_wants_half_of_what_textbooks_are_beaten_by(void)
 	add_rounds(r, &textbook_consumer, 100);
 	CHECK_INT(goals_far_missed(r), 1);
 	results_free(r);
+}
+
+static void a_smoke_run_needs_only_what_it_judges(void)
+{
+	CHECK(goals_smoke_needs("umavez-relay"));
+	CHECK(goals_smoke_needs("textbook-consumer"));
+	CHECK(goals_smoke_needs("umavez-producer-single"));
+	CHECK(!goals_smoke_needs("limit-append"));
+	CHECK(!goals_smoke_needs("pg-transactional-outbox"));
 }
 
 static void only_takes_lists_of_chapters_and_names(void)
@@ -76,6 +90,7 @@ int main(int argc, char **argv)
 	    {"a goal is judged by medians", a_goal_is_judged_by_medians},
 	    {"a smoke run wants half of what textbooks are beaten by",
 		a_smoke_run_wants_half_of_what_textbooks_are_beaten_by},
+	    {"a smoke run needs only what it judges", a_smoke_run_needs_only_what_it_judges},
 	    {"only takes lists of chapters and names", only_takes_lists_of_chapters_and_names},
 	    {NULL, NULL},
 	};
