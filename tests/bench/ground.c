@@ -36,7 +36,7 @@ static void configure(struct ground *g)
 {
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		world_sql(g->w, "ALTER SYSTEM SET %s", settings[i]);
-	world_sql(g->w, "ALTER SYSTEM SET fsync = %s", g->options->fsync ? "on" : "off");
+	world_sql(g->w, "ALTER SYSTEM SET fsync = %s", g->options->no_fsync ? "off" : "on");
 	ground_restart_postgres(g);
 }
 

@@ -56,9 +56,9 @@ static json_t *goal_json(const struct goal *goal, const struct results *results)
 
 static json_t *machine_json(const struct machine *m)
 {
-	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:s, s:s}", "processor", m->processor, "cores",
-	    m->cores, "kernel", m->kernel, "postgresql", m->postgresql, "redis", m->redis, "commit",
-	    m->commit, "date", m->date);
+	return json_pack("{s:s, s:i, s:s, s:s, s:b, s:s, s:s, s:s}", "processor", m->processor,
+	    "cores", m->cores, "kernel", m->kernel, "postgresql", m->postgresql, "fsync", m->fsync,
+	    "redis", m->redis, "commit", m->commit, "date", m->date);
 }
 
 void json_report_write(

@@ -39,6 +39,7 @@ static void look_at_servers(struct machine *m, struct ground *g)
 	redisReply *info = ground_redis(g, "INFO server");
 	const char *redis = strstr(info->str, "redis_version:");
 
+	m->fsync = !g->options->no_fsync;
 	snprintf(m->postgresql, sizeof(m->postgresql), "%s", version);
 	snprintf(m->redis, sizeof(m->redis), "%.*s", redis ? (int)strcspn(redis + 14, "\r\n") : 0,
 	    redis ? redis + 14 : "");
@@ -63,6 +64,9 @@ void machine_look(struct ground *g, struct machine *ret)
 
 void machine_print(FILE *out, const struct machine *m)
 {
-	fprintf(out, "%s, commit %s\n%s, %d cores, %s\nPostgreSQL %s, Redis %s\n", m->date,
-	    m->commit, m->processor, m->cores, m->kernel, m->postgresql, m->redis);
+	fprintf(out,
+	    "%s, commit %s\n%s, %d cores, %s\nPostgreSQL %s, whose commits %s for the disk; Redis "
+	    "%s\n",
+	    m->date, m->commit, m->processor, m->cores, m->kernel, m->postgresql,
+	    m->fsync ? "wait" : "do not wait", m->redis);
 }

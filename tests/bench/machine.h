@@ -11,6 +11,7 @@
 struct machine {
 	char processor[128], kernel[160], postgresql[64], redis[32], commit[64], date[32];
 	int cores;
+	bool fsync; /* commits wait for the disk */
 };
 
 void machine_look(struct ground *g, struct machine *ret);

@@ -13,7 +13,7 @@ struct bench_options {
 	char *json, *svg; /* NULL: not wanted */
 	int64_t rounds;   /* 0: the usual */
 	int64_t history;  /* rows */
-	bool fsync;
+	bool no_fsync;
 	bool smoke;
 };
 
