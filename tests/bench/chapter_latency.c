@@ -6,13 +6,13 @@
 #include "bench_text.h"
 #include "tests/bench/contestant.h"
 #include "tests/bench/generator.h"
+#include "tests/bench/history.h"
 #include "tests/bench/observer.h"
 #include "tests/bench/resources.h"
 #include "tests/support/copy.h"
 #include "tests/support/files.h"
 #include "tests/support/invariants.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -80,13 +80,10 @@ static void make_requests(const struct heat *h)
 static struct ground *open_history(const struct bench_options *o)
 {
 	struct ground *g = ground_open(o);
-	int64_t rows = (int64_t)((double)(o->quick ? o->history / 10 : o->history) * o->scale);
 
 	ground_reset(g);
-	world_sql(g->w, "SET bench.history = %" PRId64, rows);
-	world_sql(g->w, "%s", tests_bench_sql_history_sql);
+	history_fill(g, (int64_t)((double)(o->quick ? o->history / 100 : o->history) * o->scale));
 	ground_root(g);
-	world_sql(g->w, "VACUUM ANALYZE");
 	return g;
 }
 

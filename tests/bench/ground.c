@@ -32,7 +32,7 @@ void ground_restart_postgres(struct ground *g)
 	world_sql(g->w, "SET client_min_messages = warning");
 }
 
-static void configure(struct ground *g)
+void ground_configure(struct ground *g)
 {
 	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
 		world_sql(g->w, "ALTER SYSTEM SET %s", settings[i]);
@@ -48,7 +48,7 @@ struct ground *ground_open(const struct bench_options *options)
 		die("out of memory");
 	g->options = options;
 	g->w = world_open(GROUND_SHARDS);
-	configure(g);
+	ground_configure(g);
 	g->redis = world_redis(g->w);
 	witness_install(g->w);
 	world_sql(g->w, "%s", tests_bench_sql_setup_sql);

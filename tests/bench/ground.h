@@ -46,6 +46,10 @@ struct proc *ground_start(struct ground *g, enum member m);
 void ground_stop(struct ground *g, enum member m); /* SIGTERM, and wait; it need not run */
 void ground_stop_all(struct ground *g);
 
+/* Give PostgreSQL the settings of a machine that is measured, whatever it had, and start it again.
+ */
+void ground_configure(struct ground *g);
+
 /* Stop it and start it again, with the settings that it has by then; no service may run. */
 void ground_restart_postgres(struct ground *g);
 
