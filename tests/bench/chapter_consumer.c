@@ -67,7 +67,7 @@ static void forget_bookmarks(struct ground *g)
 	}
 }
 
-/* The streams stay, since nobody trims them, unless one of the others emptied Redis. */
+/* The streams stay, since nobody trims them: contestants that are programs have others. */
 static void setup(const struct heat *h)
 {
 	struct consumer_state *s = h->state;
@@ -238,7 +238,7 @@ static const struct contestant contestants[] = {
 	.program = "textbook-consumer"},
     {.name = "pg-transactional-inbox",
 	.what = "npm",
-	.full = 4000,
+	.full = 3000,
 	.quick = 800,
 	.program = "pg-transactional-inbox"},
 };
