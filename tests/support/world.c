@@ -150,6 +150,7 @@ struct world *world_open_with(const struct world_options *options)
 	pthread_mutex_init(&w->sql_lock, NULL);
 	make_directory(w);
 	w->bin_dir = text_format("%s", options->bin_dir ? options->bin_dir : UMAVEZ_BIN_DIR);
+	w->host = "127.0.0.1";
 	w->may_refuse = options->may_refuse;
 	start_migrated(w, options);
 	return w;

@@ -129,6 +129,10 @@ struct proc *world_consumer(struct world *w, const char *const *args, const char
  * borrowed; NULL: none. */
 void world_wrap(struct world *w, const char *const *words);
 
+/* Services started from now on listen on this address, with ports that are free on 127.0.0.1; at
+ * first that.  Borrowed. */
+void world_listen_on(struct world *w, const char *host);
+
 /*
  * A network with faults (proxy.h) in front of a server; it belongs to the world.  Services started
  * from now on reach PostgreSQL and Redis through these; NULL: directly, as at first.

@@ -40,6 +40,7 @@ struct world {
 	char *redis_urls[ROLE_COUNT];
 	struct signer *signer;
 	const char *const *wrapper; /* what services run under; NULL: nothing */
+	const char *host;           /* that services listen on */
 	bool may_refuse;
 	int n_proxies;
 	struct proxy *proxies[WORLD_MAX_PROXIES];

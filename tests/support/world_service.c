@@ -104,6 +104,11 @@ void world_wrap(struct world *w, const char *const *words)
 	w->wrapper = words;
 }
 
+void world_listen_on(struct world *w, const char *host)
+{
+	w->host = host;
+}
+
 static struct proc *new_process(
     const struct world *w, const struct command *c, const char *const *env, const char *log)
 {
@@ -122,7 +127,7 @@ static struct proc *new_process(
 	return p;
 }
 
-/* c holds the program's name and what is special to it. Both endpoints are "127.0.0.1:port"; listen
+/* c holds the program's name and what is special to it. Both endpoints are "address:port"; listen
  * is NULL for all but the producer. */
 static struct proc *launch(struct world *w, struct command *c, const char *listen,
     const char *const *args, const char *const *env)
@@ -134,7 +139,7 @@ static struct proc *launch(struct world *w, struct command *c, const char *liste
 	int port;
 
 	service->reserved = port_reserve(&port);
-	admin = text_format("127.0.0.1:%d", port);
+	admin = text_format("%s:%d", w->host, port);
 	admin_url = text_format("http://%s", admin);
 	add_option(c, "--admin-listen", admin);
 	for (; args != NULL && *args != NULL; args++)
@@ -177,7 +182,7 @@ struct proc *world_producer(struct world *w, const char *const *args, const char
 	struct proc *p;
 	int port, fd = port_reserve(&port);
 
-	listen = text_format("127.0.0.1:%d", port);
+	listen = text_format("%s:%d", w->host, port);
 	add(&c, "umavez-producer");
 	add_option(&c, "--database-url", url);
 	add_option(&c, "--listen", listen);
