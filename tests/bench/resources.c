@@ -2,6 +2,7 @@
 
 #include "tests/support/files.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +19,41 @@ static char *read_proc(pid_t pid, const char *name)
 	return text;
 }
 
-double resources_peak_rss(pid_t pid)
+/* A line of its status that is in KiB. */
+static double status_mib(pid_t pid, const char *name)
 {
 	char *text = read_proc(pid, "status");
-	const char *line = strstr(text, "VmHWM:");
-	double kib = line ? strtod(line + 6, NULL) : 0;
+	const char *line = strstr(text, name);
+	double kib = line ? strtod(line + strlen(name), NULL) : 0;
 
 	free(text);
 	return kib / 1024;
+}
+
+double resources_rss(pid_t pid)
+{
+	return status_mib(pid, "VmRSS:");
+}
+
+double resources_peak_rss(pid_t pid)
+{
+	return status_mib(pid, "VmHWM:");
+}
+
+int resources_descriptors(pid_t pid)
+{
+	char *path = text_format("/proc/%d/fd", (int)pid);
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	int n = 0;
+
+	if (dir == NULL)
+		die("cannot read %s", path);
+	while ((entry = readdir(dir)) != NULL)
+		n += entry->d_name[0] != '.';
+	closedir(dir);
+	free(path);
+	return n;
 }
 
 /* proc(5): utime and stime are the 14th and 15th field; the second, in parentheses, may have

@@ -7,8 +7,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* The most memory that it ever had resident, MiB. */
+/* Memory that is resident now, and the most that it ever was, MiB. */
+double resources_rss(pid_t pid);
 double resources_peak_rss(pid_t pid);
+
+/* Open descriptors. */
+int resources_descriptors(pid_t pid);
 
 /* Processor time so far, user and system, microseconds. */
 int64_t resources_cpu_us(pid_t pid);

@@ -95,7 +95,8 @@ int invariants_broken(struct world *w, unsigned which)
 
 void ledger_read(struct world *w, const struct load *l, struct ledger *ret)
 {
-	load_totals(l, &ret->load);
+	if (l != NULL)
+		load_totals(l, &ret->load);
 	ret->stream_entries = witness_entries_added(w);
 	ret->effects = world_int(w, "SELECT coalesce(sum(effects), 0) FROM witness.counted()");
 	ret->lost = world_int(w, "SELECT count(*) FROM witness.answered AS a "

@@ -38,6 +38,7 @@ struct ledger {
 	struct load_totals load;
 	int64_t stream_entries, effects, lost, doubled, out_of_order;
 };
+/* l NULL: ret->load stays as it is, for who sums up several loads. */
 void ledger_read(struct world *w, const struct load *l, struct ledger *ret);
 void ledger_print(FILE *out, const struct ledger *ledger);
 
