@@ -12,6 +12,10 @@ end
 if n == 0 or redis.call('EXISTS', KEYS[1]) == 0 then
 	return -1
 end
+-- Redis has lost it, and the relay has not looked yet: what is left may be all that a consumer has.
+if keep ~= '0-0' and #redis.call('XRANGE', KEYS[1], keep, keep) == 0 then
+	return 0
+end
 for _, group in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
 	local name, id = field(group, 'name'), field(group, 'last-delivered-id')
 	local pending = redis.call('XPENDING', KEYS[1], name, '-', '+', 1)[1]

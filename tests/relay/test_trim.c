@@ -264,31 +264,54 @@ static void pending_again_before_the_trim(void)
 	group_goes_back_before_the_trim(true);
 }
 
-/* Read beyond our newest entry, a group has acknowledged no rows there: foreign entries stand for
- * none, and rows that are not published yet may have lower positions. */
-static void acknowledged_ends_at_our_newest(void)
+/* As a relay does that takes this for its newest entry. */
+static int64_t trim_as(struct world *w, struct stream_id own)
 {
-	struct world *w = stack_open(1);
-	struct stream_id own = {5, 7};
 	struct err err = ERR_INIT;
 	struct trim *trim = trim_new();
 	struct stream *stream;
 	struct db *db;
 	int64_t removed;
 
+	CHECK_INT(db_open(world_relay_url(w), 0, DB_SILENCE_MIN_MS, &db, &err), 0);
+	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
+	CHECK_INT(trim_run(trim, db, stream, own, &removed, &err), 0);
+	trim_free(trim);
+	stream_close(stream);
+	db_close(db);
+	return removed;
+}
+
+/* Read beyond our newest entry, a group has acknowledged no rows there: foreign entries stand for
+ * none, and rows that are not published yet may have lower positions. */
+static void acknowledged_ends_at_our_newest(void)
+{
+	struct world *w = stack_open(1);
+
 	world_redis_run(w, "XADD " STREAM " 5-7 a b");
 	world_redis_run(w, "XADD " STREAM " 9-0 a b");
 	world_redis_run(w, "XGROUP CREATE " STREAM " g 0");
 	CHECK_INT(stack_read_group(w, "g", 2, 2), 2);
-	CHECK_INT(db_open(world_relay_url(w), 0, DB_SILENCE_MIN_MS, &db, &err), 0);
-	CHECK_INT(stream_open(world_redis_url(w), "umavez", 0, "me", &stream, &err), 0);
-	CHECK_INT(trim_run(trim, db, stream, own, &removed, &err), 0);
+	CHECK_INT(trim_as(w, (struct stream_id){5, 7}), 0);
 	CHECK_INT(world_int(w, "SELECT acknowledged_tick FROM intake.stream_group"), 5);
 	CHECK_INT(world_int(w, "SELECT acknowledged_id FROM intake.stream_group"), 7);
 	CHECK_INT(stack_length(w), 2);
-	trim_free(trim);
-	stream_close(stream);
-	db_close(db);
+	world_close(w);
+}
+
+/* Redis has lost our newest entry, and a consumer's cursor may have been restored to what is left.
+ */
+static void newest_entry_is_lost(void)
+{
+	struct world *w = stack_open(1);
+
+	world_redis_run(w, "XADD " STREAM " 5-6 a b");
+	world_redis_run(w, "XADD " STREAM " 5-7 a b");
+	world_redis_run(w, "XGROUP CREATE " STREAM " g 5-7");
+	CHECK_INT(trim_as(w, (struct stream_id){5, 8}), 0);
+	CHECK_INT(stack_length(w), 2);
+	CHECK_INT(trim_as(w, (struct stream_id){5, 7}), 1);
+	CHECK_INT(stack_length(w), 1);
 	world_close(w);
 }
 
@@ -305,6 +328,7 @@ int main(int argc, char **argv)
 	    {"a group is set back before the trim", set_back_before_the_trim},
 	    {"a group reads again before the trim", pending_again_before_the_trim},
 	    {"acknowledged ends at our newest entry", acknowledged_ends_at_our_newest},
+	    {"Redis has lost our newest entry", newest_entry_is_lost},
 	    {NULL, NULL},
 	};
 	return check_main("relay trim", checks, argc, argv);
