@@ -158,6 +158,31 @@ static void lost_between_polls(void)
 	world_close(w);
 }
 
+/* Between the cut of a tick, which brings its rows along, and their append. */
+static void lost_behind_a_cut(void)
+{
+	static const char *const slow[] = {
+	    "UMAVEZ_FAILPOINTS=relay.before_append=sleep(1000)@1", NULL};
+	struct world *w = stack_open(1);
+	struct proc *relay = stack_relay(w, NULL, NULL);
+	int64_t ticks;
+
+	stack_emit(w, "a", 50);
+	stack_check(w, 0);
+	remember_stream(w);
+	proc_kill(relay, SIGTERM);
+	CHECK_INT(proc_wait(relay, WAIT_MS), 0);
+	ticks = world_int(w, "SELECT count(*) FROM intake.tick");
+	proc_set_env(relay, slow);
+	proc_restart(relay);
+	stack_emit(w, "b", 1);
+	CHECK(world_await_int(w, ticks + 1, WAIT_MS, "SELECT count(*) FROM intake.tick"));
+	world_redis_run(w, "FLUSHALL");
+	stack_check(w, 0);
+	CHECK_INT(missing_ids(w), 0);
+	world_close(w);
+}
+
 static void out_of_memory(void)
 {
 	struct world *w = stack_open(1);
@@ -348,6 +373,7 @@ int main(int argc, char **argv)
 	    {"Redis comes back empty", restarted_empty},
 	    {"Redis comes back with an older copy", older_copy_restored},
 	    {"lost between two polls", lost_between_polls},
+	    {"lost behind the cut of a tick", lost_behind_a_cut},
 	    {"B50 out of memory, and raised", out_of_memory},
 	    {"B50 a replica for a while", replica_and_back},
 	    {"only a master is believed", only_a_master_is_believed},
