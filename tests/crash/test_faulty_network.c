@@ -191,14 +191,20 @@ static void a_slow_read_is_not_silence(void)
 	struct stack s;
 	struct load *l;
 
-	stack_start(&s);
+	stack_open(&s);
+	stack_keep_streams(&s);
+	s.producer = stack_producer(&s, NULL, NULL);
+	s.consumer = stack_consumer(&s, NULL, NULL);
 	world_sql(s.world,
 	    "CREATE OR REPLACE FUNCTION intake.tick_cap(of_shard smallint, of_tick bigint)"
 	    " RETURNS bigint LANGUAGE plpgsql AS $$ BEGIN"
 	    " IF current_query() LIKE '-- The rows of one tick%%' THEN PERFORM pg_sleep(15); END "
 	    "IF;"
 	    " RETURN 9223372036854775807; END $$");
-	l = stack_load(&s, check_seed(), 1, 0);
+	/* More than a tick brings with it. */
+	l = stack_load(&s, check_seed(), 800, 0);
+	CHECK(load_wait(l, STACK_WAIT_MS));
+	s.relay = stack_relay(&s, NULL, NULL);
 	CHECK(proc_await_log(s.relay, "no answer from the server in time", STACK_WAIT_MS));
 	stack_finish(&s, l, 0);
 	stack_close(&s);
