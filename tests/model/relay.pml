@@ -45,6 +45,11 @@ inline find_own(upto, ret_own, ret_stray)
 #define QUESTION (question && reply == NOT_YET && entries)
 #define TRIM_DUE (has_group && (!has_ack || ack != MIN(bookmark, own) ||                           \
 	(entries && entry_id[0] < MIN(bookmark, own))))
+#ifdef TRIM_LOST_END
+#define NEWEST_STANDS true
+#else
+#define NEWEST_STANDS STANDS(own)
+#endif
 
 /* place_shard(): nothing is remembered. */
 inline unplace()
@@ -317,7 +322,7 @@ end_idle:
 	:: d_step {
 		phase == TRIM_CUT -> /* relay/trim.lua */
 		if
-		:: has_group -> found = MIN(position, MIN(bookmark, own)); xtrim(found)
+		:: has_group && NEWEST_STANDS -> found = MIN(position, MIN(bookmark, own)); xtrim(found)
 		:: else
 		fi;
 		forget_step();
