@@ -159,7 +159,8 @@ static int run(const struct scale_options *options)
 		wrong += run_stage(&f, options, sizes[i]);
 	ground_close(g);
 	printf("\n%s\n",
-	    wrong > 0 ? "FAILED" : "The ledger holds, and nobody waited longer than a takeover may take.");
+	    wrong > 0 ? "FAILED"
+		      : "The ledger holds, and nobody waited longer than a takeover may take.");
 	return wrong > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
