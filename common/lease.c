@@ -31,8 +31,9 @@ struct leases {
 	const char *unfit; /* what reach_problem() said last */
 	struct pace unfit_pace;
 	unsigned failures;
-	int64_t next_us; /* when to renew, or to try to connect */
-	int wake_fd;     /* a worker has returned */
+	int64_t next_us;   /* when to renew, or to try to connect */
+	int64_t expiry_ms; /* at the last look, until something of somebody else ends */
+	int wake_fd;       /* a worker has returned */
 	struct rng rng;
 	struct lease *leases; /* by shard */
 	bool *renewed;        /* by shard: scratch */
@@ -217,7 +218,7 @@ static int share(struct leases *l, struct err *err)
 {
 	unsigned instances;
 
-	if (lease_table_attend(l->table, l->conn, &instances, err) < 0)
+	if (lease_table_attend(l->table, l->conn, &instances, &l->expiry_ms, err) < 0)
 		return -1;
 	unsigned part = even_share(l->options.shards, instances), held = count_held(l);
 	if (held > part)
@@ -233,6 +234,7 @@ static int share(struct leases *l, struct err *err)
  * ends. */
 static int abstain(struct leases *l, struct err *err)
 {
+	l->expiry_ms = INT64_MAX;
 	give_back(l, count_held(l));
 	return l->conn ? lease_table_leave(l->table, l->conn, err) : 0;
 }
@@ -290,6 +292,9 @@ static void keep_on(struct leases *l)
 		l->outage = false;
 		tell(l, l->unfit);
 		l->failures = 0;
+		/* Who lives renews long before.  Of who does not, nothing is left then. */
+		if (l->expiry_ms < wait_ms)
+			wait_ms = l->expiry_ms + 1;
 	}
 	l->next_us = clock_mono_us() + wait_ms * 1000;
 }

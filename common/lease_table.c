@@ -44,8 +44,11 @@ static const char attend_sql[] =
     " gone AS (DELETE FROM " S ".instance WHERE " P " AND holder IN"
     "  (SELECT holder FROM " S ".instance WHERE " P " AND holder <> $2::text"
     "   AND expires_at < clock_timestamp() LIMIT 100 FOR UPDATE SKIP LOCKED))"
-    " SELECT 1 + count(*) AS instances FROM " S ".instance WHERE " P
-    " AND holder <> $2::text AND expires_at >= clock_timestamp()";
+    " SELECT 1 + count(*) AS instances, ceil(1000 * extract(epoch FROM least(min(expires_at),"
+    "  (SELECT min(expires_at) FROM " S ".shard_lease WHERE " P
+    "   AND holder <> $2::text AND expires_at >= clock_timestamp())"
+    "  ) - clock_timestamp()))::bigint AS expiry_ms"
+    " FROM " S ".instance WHERE " P " AND holder <> $2::text AND expires_at >= clock_timestamp()";
 
 /* A row of our name that we do not know of is left from a claim whose answer was lost. */
 static const char claim_sql[] =
@@ -163,14 +166,15 @@ done:
 	return rc;
 }
 
-int lease_table_attend(
-    const struct lease_table *t, PGconn *conn, unsigned *ret_instances, struct err *err)
+int lease_table_attend(const struct lease_table *t, PGconn *conn, unsigned *ret_instances,
+    int64_t *ret_expiry_ms, struct err *err)
 {
 	PGresult *res = NULL;
 
 	if (run(t, conn, t->attend, 0, NULL, &res, err) < 0)
 		return -1;
 	*ret_instances = (unsigned)pg_int(res, 0, "instances");
+	*ret_expiry_ms = pg_text(res, 0, "expiry_ms") ? pg_int(res, 0, "expiry_ms") : INT64_MAX;
 	PQclear(res);
 	return 0;
 }

@@ -30,10 +30,11 @@ int lease_table_prepare(const struct lease_table *t, PGconn *conn, struct err *e
 int lease_table_renew(const struct lease_table *t, PGconn *conn, const struct lease *leases,
     bool *ret_renewed, struct err *err) warn_unused;
 
-/* Say that we live, clear away some who do not, count who does, ourselves included.  Writes
- * instance. */
+/* Say that we live, clear away some who do not, count who does, ourselves included.
+ * *ret_expiry_ms: until the first presence or lease of somebody else ends, unless it is renewed
+ * before; INT64_MAX: there is none.  Writes instance. */
 int lease_table_attend(const struct lease_table *t, PGconn *conn, unsigned *ret_instances,
-    struct err *err) warn_unused;
+    int64_t *ret_expiry_ms, struct err *err) warn_unused;
 
 /* Claim up to limit rows that nobody holds, never one that is not FREE here; ret_terms[shard] is
  * its new term, 0 elsewhere.  Writes shard_lease. */

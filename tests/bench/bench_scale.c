@@ -153,8 +153,7 @@ static int run(const struct scale_options *options)
 	netns_enter();
 	g = ground_open(&bench);
 	fleet_open(&f, g);
-	printf("%d shards; a lease is %d ms, and looked for at each third of that\n", GROUND_SHARDS,
-	    FLEET_LEASE_MS);
+	printf("%d shards; a lease is %d ms\n", GROUND_SHARDS, FLEET_LEASE_MS);
 	for (size_t i = 0; i < SIZES; i++)
 		wrong += run_stage(&f, options, sizes[i]);
 	ground_close(g);

@@ -11,7 +11,7 @@
 #define LOAD_MS (3 * FLEET_LEASE_MS)
 #define DEADLINE_MS 600000
 #define SLACK_MS 1000 /* to claim, to begin with what waits, and to apply it */
-#define LATEST_MS (FLEET_LEASE_MS * 4.0 / 3 + SLACK_MS)
+#define LATEST_MS (FLEET_LEASE_MS + SLACK_MS)
 #define THREADS 16
 
 static struct load *begin_load(struct fleet *f, int per_second, uint64_t seed)

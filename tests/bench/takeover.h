@@ -20,7 +20,7 @@ struct takeover {
 void takeover_run(struct fleet *f, enum fleet_service service, int per_second, uint64_t seed,
     struct account *account, struct takeover *ret);
 
-/* A lease outlives its holder by a lease time at most, and is looked for at each third of that. */
+/* A lease outlives its holder by a lease time at most, and is looked for as it ends. */
 bool takeover_in_time(const struct takeover *t);
 
 #endif

@@ -92,7 +92,7 @@ struct keeper *keepers_start_job(struct keepers *ks, struct keeper_job job)
 	    .schema = k->side->schema,
 	    .consumer = k->side->consumer,
 	    .holder = k->name,
-	    .lease_ms = LEASE_MS,
+	    .lease_ms = job.lease_ms ? job.lease_ms : LEASE_MS,
 	    .shards = SHARDS,
 	    .all = job.all};
 	fflush(NULL);

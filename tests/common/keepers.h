@@ -44,9 +44,10 @@ void keepers_run(struct keepers *ks, const struct side *side, void (*run)(void))
 	}
 
 struct keeper_job {
-	const char *url; /* NULL: the role's */
-	bool all;        /* every shard, without a lease */
-	bool impatient;  /* the worker returns at once, although its lease holds */
+	const char *url;  /* NULL: the role's */
+	bool all;         /* every shard, without a lease */
+	bool impatient;   /* the worker returns at once, although its lease holds */
+	int64_t lease_ms; /* 0: LEASE_MS */
 };
 
 struct keeper *keepers_start(struct keepers *ks);

@@ -62,6 +62,22 @@ static void killed(void)
 	    a->side->schema, a->side->predicate));
 }
 
+/* Taken over when the leases end, not when they would be looked at next; here the last of them ends
+ * after the presence. */
+static void dead_for_less_than_a_look(void)
+{
+	int64_t began_us = clock_mono_us();
+
+	world_sql(world,
+	    "INSERT INTO intake.instance SELECT 'dead', clock_timestamp() + interval '1 s';"
+	    "UPDATE intake.shard_lease SET holder = 'dead', term = 1,"
+	    " expires_at = clock_timestamp() + interval '1.2 s'");
+	struct keeper *a =
+	    keepers_start_job(&keepers, (struct keeper_job){.lease_ms = 3 * 2 * PATIENCE_MS});
+	CHECK(keeper_await_share(a, SHARDS));
+	CHECK(clock_mono_us() - began_us >= 1200 * 1000);
+}
+
 /* Stopped past its lease, it must notice by itself that it holds nothing any more. */
 static void zombie(void)
 {
@@ -124,6 +140,7 @@ static void consumers_do_not_mix(void)
 KEEPERS_RUN(keepers, relay, one_takes_all_and_gives_all_back)
 KEEPERS_RUN(keepers, relay, shared_evenly)
 KEEPERS_RUN(keepers, relay, killed)
+KEEPERS_RUN(keepers, relay, dead_for_less_than_a_look)
 KEEPERS_RUN(keepers, relay, zombie)
 KEEPERS_RUN(keepers, relay, forgotten_claim)
 KEEPERS_RUN(keepers, relay, taken_by_force)
@@ -138,6 +155,7 @@ static const struct check checks[] = {
     {"relay: one takes all and gives all back", relay_one_takes_all_and_gives_all_back},
     {"relay: shared evenly", relay_shared_evenly},
     {"relay: killed", relay_killed},
+    {"relay: dead for less than a look", relay_dead_for_less_than_a_look},
     {"relay: a zombie", relay_zombie},
     {"relay: a forgotten claim", relay_forgotten_claim},
     {"relay: taken by force", relay_taken_by_force},
