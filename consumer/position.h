@@ -19,7 +19,8 @@
  * Question or answer is the record that one is wanted: the question is set together with the
  * bookmark, the relay puts the answer in its place, and the answer goes when it has been followed.
  * Until then nothing is applied, since order would be lost.  The relay answers when the stream has
- * come to the cursor, if it is going to; and it takes an answer back before it appends to another
+ * come to the cursor, if it is going to, and the bookmark is kept at the cursor until then, so that
+ * what is on its way there can be trimmed; and it takes an answer back before it appends to another
  * stream than the one that the answer was about.
  *
  * The facts must come in this order, since other owners of the shard may be at work, and the relay:

@@ -138,14 +138,23 @@ static int ask(struct shard *s, const struct standing *now, struct stream_id at,
 	return 0;
 }
 
-static void await(struct shard *s)
+/* A relay that comes to a stream which ends before the bookmark sets that back to the end.  There
+ * it would hold back what is on its way to the cursor, until the stream is full and never gets
+ * there.
+ */
+static int await(struct shard *s, const struct standing *now, struct err *err)
 {
 	static const char why[] = "waiting for the relay to say how the stream goes on";
+	bool there;
 
+	if (stream_id_compare(now->bookmark, now->cursor) < 0 &&
+	    feed_set_bookmark(s->feed, now->cursor, LAG_UNKNOWN, &there, err) < 0)
+		return -1;
 	progress_stuck(s->options->progress, s->n, "%s", why);
 	if (pace_due(&s->await_pace, clock_mono_us(), AWAIT_PACE_MS))
 		log_warn(why, lf_int("shard", s->n));
 	lease_wait(s->lease, AWAIT_MS);
+	return 0;
 }
 
 static int jump(struct shard *s, const struct standing *now, struct stream_id to, struct err *err)
@@ -186,8 +195,7 @@ static int follow(
 	case POSITION_ASK:
 		return ask(s, now, position.at, err);
 	case POSITION_AWAIT:
-		await(s);
-		return 0;
+		return await(s, now, err);
 	case POSITION_JUMP:
 		return jump(s, now, position.at, err);
 	case POSITION_FORGET:

@@ -125,6 +125,47 @@ static void flushed_while_rows_come(void)
 	stage_close(s);
 }
 
+static bool has_asked(void *ctx)
+{
+	char *ask = stage_redis_text(ctx, "HGET " STAGE_REPLAY " ask:" STAGE_CONSUMER);
+	bool has = ask != NULL;
+
+	free(ask);
+	return has;
+}
+
+/* Redis comes back as it was long ago, and the consumer has asked how to go on before anything is
+ * appended.  It is away from its place for longer than the stream may get. */
+static void older_than_a_stream_is_long(void)
+{
+	static const char *const args[] = {"--lease-off", "--poll-interval", "50ms",
+	    "--trim-interval", "50ms", "--replay-margin", "0", "--append-batch", "10",
+	    "--stream-max-length", "50", NULL};
+	struct stage *s = stage_open(1);
+	struct proc *relay = world_relay(s->w, args, NULL);
+	redisReply *copy;
+
+	stage_consumer(s, NULL, NULL);
+	emit(s, 1, 20);
+	CHECK(stage_await_effects(s, 20));
+	CHECK(await(is_trimmed, s, STAGE_MS));
+	copy = redisCommand(s->redis, "DUMP " STAGE_STREAM);
+	emit(s, 21, 200);
+	CHECK(stage_await_effects(s, 200));
+	CHECK(await(is_trimmed, s, STAGE_MS));
+	proc_kill(relay, SIGKILL);
+	CHECK_INT(proc_wait(relay, STAGE_MS), 128 + SIGKILL);
+	freeReplyObject(
+	    redisCommand(s->redis, "RESTORE " STAGE_STREAM " 0 %b REPLACE", copy->str, copy->len));
+	CHECK(await(has_asked, s, STAGE_MS));
+	emit(s, 201, 210);
+	proc_restart(relay);
+	CHECK(stage_await_effects(s, 210));
+	stage_check_effects(s, 210);
+	freeReplyObject(copy);
+	stage_close(s);
+}
+
 static bool is_published(void *ctx)
 {
 	char *row = stage_redis_text(ctx, "XLEN " STAGE_STREAM);
@@ -182,6 +223,7 @@ static const struct check checks[] = {
     {"restored while the relay is away", restored_while_the_relay_is_away},
     {"restored and flushed at the same time", restored_and_flushed},
     {"flushed while rows come", flushed_while_rows_come},
+    {"older than a stream is long", older_than_a_stream_is_long},
     {"a row in the place of a lost entry", a_row_in_the_place_of_a_lost_entry},
     {NULL, NULL},
 };

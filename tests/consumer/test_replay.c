@@ -119,6 +119,22 @@ static void killed_while_waiting(void)
 	stage_close(s);
 }
 
+/* As a relay does that fills a stream which ends before the cursor. */
+static void the_bookmark_is_set_back_while_waiting(void)
+{
+	struct proc *p;
+	struct stage *s = asking(&p);
+
+	CHECK(proc_await_log(p, "waiting for the relay", STAGE_MS));
+	stage_redis(s, "XGROUP SETID " STAGE_STREAM " " STAGE_CONSUMER " 5-0");
+	CHECK(stage_await_bookmark(s, CURSOR_10));
+	answer(s, CURSOR_10, "1767225600005");
+	play_again(s, TICK + 5, 20);
+	CHECK(stage_await_effects(s, 20));
+	stage_check_effects(s, 20);
+	stage_close(s);
+}
+
 static void an_answer_to_another_question(void)
 {
 	struct proc *p;
@@ -408,6 +424,7 @@ static const struct check checks[] = {
     {"what was trimmed comes again", what_was_trimmed_comes_again},
     {"nothing was trimmed", nothing_was_trimmed},
     {"killed while waiting", killed_while_waiting},
+    {"the bookmark is set back while waiting", the_bookmark_is_set_back_while_waiting},
     {"an answer to another question", an_answer_to_another_question},
     {"a tick that is late", a_tick_that_is_late},
     {"a tick that is given up", a_tick_that_is_given_up},
