@@ -70,7 +70,6 @@ static int repair(struct shard *s, const struct finding *f, struct publish_from 
 		return 0;
 	log_warn("repair tick", lf_shard(s), lf_int("tick", tick));
 	status_repair(s->status);
-	replay_forget(s->replay);
 	s->last_tick = tick;
 	from->position = (struct stream_id){(uint64_t)tick, 0};
 	return 0;

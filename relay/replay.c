@@ -40,20 +40,20 @@ struct replay *replay_new(const char *name_space, unsigned shard)
 	return r;
 }
 
+static void forget(struct replay *r)
+{
+	free(r->pending.consumer);
+	r->pending = (struct pending){.consumer = NULL};
+}
+
 void replay_free(struct replay *r)
 {
 	if (!r)
 		return;
 	script_done(&r->answer);
 	script_done(&r->revoke);
-	replay_forget(r);
+	forget(r);
 	free(r);
-}
-
-void replay_forget(struct replay *r)
-{
-	free(r->pending.consumer);
-	r->pending = (struct pending){.consumer = NULL};
 }
 
 int64_t replay_promised(const struct replay *r)
@@ -63,7 +63,7 @@ int64_t replay_promised(const struct replay *r)
 
 static void remember(struct replay *r, const char *consumer, struct stream_id cursor, int64_t tick)
 {
-	replay_forget(r);
+	forget(r);
 	r->pending = (struct pending){mem_strdup(consumer), cursor, tick};
 }
 
@@ -152,7 +152,7 @@ static int replay(struct replay *r, struct round *round, const char *consumer, c
 	 * another one. */
 	if (answer(r, round->stream, consumer, asked, what, err) < 0)
 		return -1;
-	replay_forget(r);
+	forget(r);
 	promise(r, tick);
 	return 0;
 }
@@ -253,18 +253,39 @@ done:
 	return rc < 0 ? err_wrap(err, "replay") : 0;
 }
 
-/* Rows of a tick come wherever the stream ends, as long as no repair has made it void. */
-static int is_lasting(struct db *db, const char *text, bool *ret_lasts, struct err *err)
+/* Rows of a tick come wherever the stream ends, as long as no repair has made it void, and the
+ * database has not lost it. */
+static int will_come(struct db *db, int64_t tick, bool *ret_will, struct err *err)
 {
-	struct stream_id first_row = {(uint64_t)tick_of(text), 1};
+	struct stream_id first_row = {(uint64_t)tick, 1};
 	struct chain_place place;
 
-	*ret_lasts = false;
-	if (first_row.ms == 0 || strchr(strchr(text, ' '), '-'))
-		return 0;
 	if (chain_know(db, first_row, STREAM_ID_ZERO, &place, err) < 0)
 		return -1;
-	*ret_lasts = place.known && !place.is_void;
+	*ret_will = place.known && !place.is_void;
+	return 0;
+}
+
+static int is_lasting(struct db *db, const char *text, bool *ret_lasts, struct err *err)
+{
+	int64_t tick = tick_of(text);
+
+	*ret_lasts = false;
+	if (tick == 0 || strchr(strchr(text, ' '), '-'))
+		return 0;
+	return will_come(db, tick, ret_lasts, err);
+}
+
+static int check_pending(struct replay *r, struct db *db, struct err *err)
+{
+	bool comes;
+
+	if (!r->pending.consumer)
+		return 0;
+	if (will_come(db, r->pending.tick, &comes, err) < 0)
+		return -1;
+	if (!comes)
+		forget(r);
 	return 0;
 }
 
@@ -290,7 +311,8 @@ int replay_revoke(struct replay *r, struct db *db, struct stream *stream, struct
 	redisReply *reply = NULL;
 	int rc = -1;
 
-	if (redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
+	if (check_pending(r, db, err) < 0 ||
+	    redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
 		goto done;
 	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
 		const char *field = redis_text(reply->element[i]);

@@ -40,12 +40,10 @@ void replay_free(struct replay *r); /* NULL is fine */
 int replay_run(struct replay *r, struct db *db, struct stream *stream, struct stream_id published,
     int64_t least_tick, int64_t *last_tick, bool *ret_raced, struct err *err) warn_unused;
 
-/* Take answers back that may not hold for the stream as it is now: before anything is appended. */
+/* Take answers back that may not hold for the stream as it is now, and forget a tick whose rows
+ * will not come: before anything is appended. */
 int replay_revoke(
     struct replay *r, struct db *db, struct stream *stream, struct err *err) warn_unused;
-
-/* A repair has voided what was cut: it is not to be given. */
-void replay_forget(struct replay *r);
 
 /* The newest tick that a consumer has been promised and has not followed yet, as of the last
  * replay_run(); 0: none. */

@@ -181,6 +181,37 @@ static void one_tick_while_out_of_memory(void)
 	world_close(w);
 }
 
+/* It was cut, its answer failed, and then the database lost it. */
+static void a_tick_that_is_lost_before_its_answer(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay;
+	char *cursor, *answer;
+	long long lost;
+
+	world_pg_add_standby(w);
+	/* With a lease, what it has cut would be forgotten with that. */
+	relay = stack_relay(w, (const char *const[]){"--lease-off", NULL}, NULL);
+	cursor = trimmed_behind_20(w);
+	world_pg_part_standby(w);
+	ask_and_fill_the_memory(w, cursor);
+	CHECK(await(has_failed, &(struct rounds){relay, 2}, WAIT_MS));
+	lost = world_int(w, "SELECT tick FROM intake.tick WHERE replay");
+	world_pg_failover(w);
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE tick = %lld", lost), 0);
+	world_redis_run(w, "CONFIG SET maxmemory 0");
+	CHECK(await(is_answered, w, WAIT_MS));
+	answer = world_redis_text(w, "HGET " REPLAY " answer:c");
+	CHECK_INT(world_int(w, "SELECT count(*) FROM intake.tick WHERE replay AND tick = %lld",
+		      tick_of(answer)),
+	    1);
+	CHECK(strchr(strchr(answer, ' '), '-') == NULL);
+	CHECK(stack_await_length(w, 31));
+	free(answer);
+	free(cursor);
+	world_close(w);
+}
+
 struct tick_wanted {
 	struct world *w;
 	long long tick;
@@ -260,6 +291,8 @@ int main(int argc, char **argv)
 	    {"replay: nothing was trimmed", nothing_to_replay},
 	    {"replay: what was trimmed comes again", what_was_trimmed_is_replayed},
 	    {"replay: one tick while Redis is out of memory", one_tick_while_out_of_memory},
+	    {"replay: a tick that is lost before its answer",
+		a_tick_that_is_lost_before_its_answer},
 	    {"replay: into a full stream", replayed_into_a_full_stream},
 	    {"replay: nonsense", nonsense_is_asked},
 	    {NULL, NULL},
