@@ -103,6 +103,14 @@ static int ignore(struct replay *r, struct stream *stream, const char *field, st
 	return redis_command(stream_redis(stream), NULL, err, "HDEL %s %s", r->key, field);
 }
 
+/* Fields and values with a NUL are nobody's: cut off there, they could be somebody else's. */
+static const char *whole_text(const redisReply *reply)
+{
+	const char *text = redis_text(reply);
+
+	return text && strlen(text) == reply->len ? text : NULL;
+}
+
 struct round {
 	struct db *db;
 	struct stream *stream;
@@ -241,8 +249,8 @@ int replay_run(struct replay *r, struct db *db, struct stream *stream, struct st
 	round.first = state.first;
 	r->promised = 0;
 	for (size_t i = 0; i + 1 < reply->elements && !round.raced; i += 2) {
-		const char *field = redis_text(reply->element[i]);
-		const char *text = redis_text(reply->element[i + 1]);
+		const char *field = whole_text(reply->element[i]);
+		const char *text = whole_text(reply->element[i + 1]);
 		if (field && text && run_field(r, &round, field, text, err) < 0)
 			goto done;
 	}
@@ -315,8 +323,8 @@ int replay_revoke(struct replay *r, struct db *db, struct stream *stream, struct
 	    redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
 		goto done;
 	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
-		const char *field = redis_text(reply->element[i]);
-		const char *text = redis_text(reply->element[i + 1]);
+		const char *field = whole_text(reply->element[i]);
+		const char *text = whole_text(reply->element[i + 1]);
 		if (field && text && strncmp(field, answer_prefix, strlen(answer_prefix)) == 0 &&
 		    revoke_one(r, db, stream, field, text, err) < 0)
 			goto done;

@@ -212,6 +212,24 @@ static void a_tick_that_is_lost_before_its_answer(void)
 	world_close(w);
 }
 
+/* Nobody of that name can be answered. */
+static void a_name_with_a_nul(void)
+{
+	struct world *w = stack_open(1);
+	redisContext *redis = world_redis(w);
+	char *cursor;
+
+	stack_relay(w, NULL, NULL);
+	cursor = trimmed_behind_20(w);
+	freeReplyObject(redisCommand(redis, "HSET " REPLAY " %b 0-1", "ask:c\0d", (size_t)7));
+	for (int i = 0; i < 5; i++)
+		free(ask(w, "99999999999999-0"));
+	CHECK(world_int(w, "SELECT count(*) FROM intake.tick WHERE replay") == 0);
+	redisFree(redis);
+	free(cursor);
+	world_close(w);
+}
+
 struct tick_wanted {
 	struct world *w;
 	long long tick;
@@ -293,6 +311,7 @@ int main(int argc, char **argv)
 	    {"replay: one tick while Redis is out of memory", one_tick_while_out_of_memory},
 	    {"replay: a tick that is lost before its answer",
 		a_tick_that_is_lost_before_its_answer},
+	    {"replay: a name with a NUL", a_name_with_a_nul},
 	    {"replay: into a full stream", replayed_into_a_full_stream},
 	    {"replay: nonsense", nonsense_is_asked},
 	    {NULL, NULL},
