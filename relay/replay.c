@@ -316,12 +316,20 @@ static int revoke_one(struct replay *r, struct db *db, struct stream *stream, co
 
 int replay_revoke(struct replay *r, struct db *db, struct stream *stream, struct err *err)
 {
+	struct err cause = ERR_INIT;
 	redisReply *reply = NULL;
 	int rc = -1;
 
-	if (check_pending(r, db, err) < 0 ||
-	    redis_command(stream_redis(stream), &reply, err, "HGETALL %s", r->key) < 0)
+	if (check_pending(r, db, err) < 0)
 		goto done;
+	if (redis_command(stream_redis(stream), &reply, &cause, "HGETALL %s", r->key) < 0) {
+		/* There is no answer in it, and rows need none. */
+		if (redis_failed_with(stream_redis(stream), "WRONGTYPE"))
+			rc = 0;
+		else
+			*err = cause;
+		goto done;
+	}
 	for (size_t i = 0; i + 1 < reply->elements; i += 2) {
 		const char *field = whole_text(reply->element[i]);
 		const char *text = whole_text(reply->element[i + 1]);

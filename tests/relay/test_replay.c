@@ -212,6 +212,21 @@ static void a_tick_that_is_lost_before_its_answer(void)
 	world_close(w);
 }
 
+/* Rows need none of it. */
+static void another_type_of_key(void)
+{
+	struct world *w = stack_open(1);
+	struct proc *relay;
+
+	world_redis_run(w, "SET " REPLAY " nonsense");
+	relay = stack_relay(w, NULL, NULL);
+	stack_emit(w, "a", 10);
+	stack_check(w, 0);
+	CHECK(proc_await_log(relay, "WRONGTYPE", WAIT_MS));
+	CHECK(proc_await_ready(relay, WAIT_MS));
+	world_close(w);
+}
+
 /* Nobody of that name can be answered. */
 static void a_name_with_a_nul(void)
 {
@@ -311,6 +326,7 @@ int main(int argc, char **argv)
 	    {"replay: one tick while Redis is out of memory", one_tick_while_out_of_memory},
 	    {"replay: a tick that is lost before its answer",
 		a_tick_that_is_lost_before_its_answer},
+	    {"replay: another type of key", another_type_of_key},
 	    {"replay: a name with a NUL", a_name_with_a_nul},
 	    {"replay: into a full stream", replayed_into_a_full_stream},
 	    {"replay: nonsense", nonsense_is_asked},
