@@ -162,6 +162,29 @@ int cluster_owner(const struct cluster *c, const char *key)
 	return owner;
 }
 
+struct ownership {
+	const struct cluster *c;
+	const char *key;
+	int owner;
+};
+
+static bool is_agreed(void *ctx)
+{
+	const struct ownership *o = ctx;
+
+	for (int i = 0; i < CLUSTER_NODES; i++)
+		if (o->c->runs[i] && owner_seen_by(o->c, i, o->key) != o->owner)
+			return false;
+	return true;
+}
+
+void cluster_await_owner(struct cluster *c, const char *key, int owner)
+{
+	struct ownership o = {c, key, owner};
+
+	settle(c, is_agreed, &o, "all agree on a slot's owner");
+}
+
 /* They stay in pairs: replicas do not migrate. */
 int cluster_replica(const struct cluster *c, int master)
 {

@@ -38,6 +38,8 @@ int cluster_node_at(const struct cluster *c, int port);
 
 int cluster_slot(const struct cluster *c, const char *key);
 int cluster_owner(const struct cluster *c, const char *key); /* the node that serves its slot */
+/* Until no node says anything else, not even for a moment from what it heard before. */
+void cluster_await_owner(struct cluster *c, const char *key, int owner);
 int cluster_replica(const struct cluster *c, int master);
 
 /* The master's replica stops, and misses what its master is given from now on. */

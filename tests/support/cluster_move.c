@@ -68,4 +68,5 @@ void cluster_move_end(struct cluster *c, const char *key, int to)
 			set_slot(c, i, key, "NODE", to);
 		freeReplyObject(role);
 	}
+	cluster_await_owner(c, key, to);
 }
