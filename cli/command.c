@@ -26,6 +26,7 @@ const struct command commands[] = {
 
 int command_fail(const char *name, const struct err *err)
 {
+	fflush(stdout); /* what was printed comes first, also where both go to one file */
 	fprintf(stderr, "umavez %s: %s\n", name, err->message);
 	return err_exit_status(err);
 }
