@@ -233,7 +233,6 @@ int redis_error(struct redis *r, const redisReply *reply, const char *doing, str
 	/* UNBLOCKED: the master that we were waiting on has become a replica. */
 	static const char *const leave[] = {
 	    "READONLY", "MASTERDOWN", "UNBLOCKED", "MOVED", "ASK", "CLUSTERDOWN", NULL};
-	static const char *const login[] = {"WRONGPASS", "NOAUTH", NULL};
 	const char *advice = "";
 
 	if (is_denied(reply) && !r->sentinel)
@@ -242,7 +241,9 @@ int redis_error(struct redis *r, const redisReply *reply, const char *doing, str
 		    reply->str, role_name());
 	if (is_one_of(reply, leave))
 		r->broken = true;
-	if (is_one_of(reply, login) && !r->sentinel)
+	if (is_error(reply, "NOAUTH") && !r->sentinel)
+		advice = " (the URL has no user and password: schema/redis.acl has them)";
+	else if (is_error(reply, "WRONGPASS") && !r->sentinel)
 		advice = " (schema/redis.acl has the users and their rights)";
 	else if (is_error(reply, "MOVED") && !r->cluster)
 		advice = " (the URL of a cluster begins with redis+cluster://)";

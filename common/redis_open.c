@@ -180,6 +180,17 @@ int redis_open_by_turns(const struct redis_opening *o, const struct redis_addres
 	return rc;
 }
 
+static int open_server(const struct redis_opening *o, struct redis **ret_redis, struct err *err)
+{
+	const struct redis_address *at = &o->url->server;
+
+	if (open_master(o, at, ret_redis, err) == 0)
+		return 0;
+	if (at->host)
+		return err_wrap(err, "server %s:%d", at->host, at->port);
+	return err_wrap(err, "server %s", at->path);
+}
+
 static int open_url(const struct redis_opening *o, struct redis **ret_redis, struct err *err)
 {
 	const struct redis_url *url = o->url;
@@ -189,7 +200,7 @@ static int open_url(const struct redis_opening *o, struct redis **ret_redis, str
 		    o, url->sentinels, url->n_sentinels, open_through, url->master, ret_redis, err);
 	if (url->n_nodes > 0)
 		return redis_cluster_open(o, ret_redis, err);
-	return open_master(o, &url->server, ret_redis, err);
+	return open_server(o, ret_redis, err);
 }
 
 static void free_url(struct redis_url *url)

@@ -60,7 +60,8 @@ static void nobody_in_particular(void)
 	client_command(r, "ACL SETUSER default off");
 	CHECK_INT(redis_open(world_redis_url(world), 1000, &other, &err), -1);
 	client_command(r, "ACL SETUSER default on");
-	CHECK(strstr(err.message, "NOAUTH") && strstr(err.message, "(schema/redis.acl "));
+	CHECK(strncmp(err.message, "server ", 7) == 0);
+	CHECK(strstr(err.message, "NOAUTH") && strstr(err.message, "(the URL has no user "));
 	redis_close(r);
 }
 
@@ -106,7 +107,7 @@ static void replicas_are_left(void)
 	world_redis_run(world, "REPLICAOF 127.0.0.1 1");
 	CHECK_INT(redis_open(world_redis_url(world), 1000, &other, &err), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
-	CHECK_STR(err.message, "Redis: ROLE: not a master");
+	CHECK(strstr(err.message, "Redis: ROLE: not a master") != NULL);
 	CHECK_INT(redis_command(r, NULL, &err, "SET k v"), -1);
 	CHECK_INT(err.kind, ERR_RETRY);
 	CHECK(redis_broken(r));
