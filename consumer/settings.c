@@ -11,13 +11,18 @@
 
 static int no_handler(const char *handler, struct err *err)
 {
-	return err_set(err, ERR_USAGE, "--handler: there is no function %s(json)", handler);
+	return err_set(err, ERR_USAGE,
+	    "--handler: there is no function %s(json) (give its name alone, with its schema; what "
+	    "it takes is one json, not jsonb)",
+	    handler);
 }
 
-/* A name that cannot be parsed at all: syntax error, invalid name, text for another type. */
+/* A name that cannot be parsed at all: syntax error, invalid name, text for another type, and one
+ * of another database (feature_not_supported). */
 static bool is_bad_name(const struct err *err)
 {
-	return strncmp(err->sqlstate, "42", 2) == 0 || strncmp(err->sqlstate, "22", 2) == 0;
+	return strncmp(err->sqlstate, "42", 2) == 0 || strncmp(err->sqlstate, "22", 2) == 0 ||
+	       strcmp(err->sqlstate, "0A000") == 0;
 }
 
 /* The handler's schema is the user's: umavez migrate --roles grants nothing on it. */

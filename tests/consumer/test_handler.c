@@ -78,6 +78,7 @@ static void bad_options_end_the_process(void)
 	expect_usage(s, "--handler", "stage.apply(json)", "stage.apply(json)(json)");
 	expect_usage(s, "--handler", "stage.proc", "stage.proc(json)");
 	expect_usage(s, "--handler", "nowhere.apply", "nowhere.apply(json)");
+	expect_usage(s, "--handler", "no.where.apply", "no.where.apply(json) (give its name ");
 	world_sql(s->w, "REVOKE USAGE ON SCHEMA \"Stage Two\" FROM umavez_consumer");
 	expect_usage(s, "--handler", "\"Stage Two\".\"Apply\"",
 	    "permission denied for schema Stage Two: "
