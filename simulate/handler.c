@@ -7,19 +7,37 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* what names the option whose SQL this is. */
-static int run(PGconn *conn, const char *what, const char *sql, struct err *err)
+/* position: as PostgreSQL has it, in characters from 1; NULL: it has none. */
+static int line_of(const char *sql, const char *position)
+{
+	int line = 1;
+
+	if (!position)
+		return 0;
+	for (long left = strtol(position, NULL, 10) - 1; *sql && left > 0; sql++) {
+		line += *sql == '\n';
+		left -= (*sql & 0xC0) != 0x80; /* the first byte of a character in UTF-8 */
+	}
+	return line;
+}
+
+/* what names the option whose SQL this is; by_line: an error says its line. */
+static int run(PGconn *conn, const char *what, const char *sql, bool by_line, struct err *err)
 {
 	PGresult *res = PQexec(conn, sql);
 	bool good =
 	    PQresultStatus(res) == PGRES_COMMAND_OK || PQresultStatus(res) == PGRES_TUPLES_OK;
-	int rc = 0;
+	int rc = 0, line;
 
 	if (!good) {
 		char *message = text_format("%s", PQresultErrorMessage(res));
 
 		message[strcspn(message, "\n")] = '\0';
-		rc = err_set(err, ERR_USAGE, "%s: %.400s", what, message);
+		rc = err_set(err, ERR_USAGE, "%.400s", message);
+		line = line_of(sql, PQresultErrorField(res, PG_DIAG_STATEMENT_POSITION));
+		if (by_line && line > 0)
+			err_wrap(err, "line %d", line);
+		err_wrap(err, "%s", what);
 		free(message);
 	}
 	PQclear(res);
@@ -34,7 +52,7 @@ static int run_file(PGconn *conn, const char *path, struct err *err)
 	if (sql == NULL)
 		err_set(err, ERR_USAGE, "%s: %s", what, strerror(errno));
 	else
-		rc = run(conn, what, sql, err);
+		rc = run(conn, what, sql, true, err);
 	free(what);
 	free(sql);
 	return rc;
@@ -103,7 +121,7 @@ static int install_functions(PGconn *conn, const struct forms *f, bool record, s
 	    "CREATE OR REPLACE FUNCTION witness.apply(event json) RETURNS void LANGUAGE plpgsql AS "
 	    "$witness$ BEGIN " NOTE_CALL "PERFORM %s(event); END $witness$; %s",
 	    outside, f->of_one, batch_form);
-	int rc = run(conn, "--handler", sql, err);
+	int rc = run(conn, "--handler", sql, false, err);
 
 	free(batch_form);
 	free(sql);
@@ -126,7 +144,7 @@ static int install_query(PGconn *conn, const char *query, struct err *err)
 	    "message_id::text,"
 	    " effects::bigint FROM (%.*s\n) AS q (source, message_id, effects) $witness$",
 	    (int)len, query);
-	rc = run(conn, "--effect-query", sql, err);
+	rc = run(conn, "--effect-query", sql, false, err);
 	free(sql);
 	return rc;
 }

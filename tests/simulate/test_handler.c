@@ -205,6 +205,15 @@ static void bad_sql(void)
 	check_refused(ARGS("--effect-query", "SELECT 1"), "--effect-query: ");
 }
 
+static void bad_sql_and_its_line(void)
+{
+	char *dir = own_directory();
+	char *file = refusing_handler(dir, "SELECT '\u00e9\n';\nSELEC 1;\n", "NULL;");
+
+	check_refused(ARGS("--schema-file", file), "refuse.sql: line 3: ERROR:  syntax error");
+	handler_done(dir, file);
+}
+
 static void handler_from_nowhere(void)
 {
 	check_refused(ARGS("--handler", "shop.on_purchase"),
@@ -227,6 +236,7 @@ int main(int argc, char **argv)
 	    {"a handler that fails too slowly: not finished, and its reason", refusing_slowly},
 	    {"what the consumer refuses at its start", refused_by_the_consumer},
 	    {"SQL that cannot be used: exit 2", bad_sql},
+	    {"SQL that cannot be used, and its line", bad_sql_and_its_line},
 	    {"a handler that nothing creates: exit 2", handler_from_nowhere},
 	    {NULL, NULL},
 	};
