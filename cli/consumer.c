@@ -192,7 +192,8 @@ static int run(void *config, const struct option_words *words, struct err *err)
 	int rc = -1;
 
 	if (!is_list && !is_forget)
-		return err_set(err, ERR_USAGE, "say list, or forget and one NAME (see --help)");
+		return err_set(err, ERR_USAGE,
+		    "say list, or forget and one NAME (see umavez consumer --help)");
 	if (sources_open(&command->sources, "consumer", &sources, err) < 0)
 		return -1;
 	rc = is_list ? list(command, &sources, err)

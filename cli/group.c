@@ -163,7 +163,8 @@ static int run(void *config, const struct option_words *words, struct err *err)
 	int rc;
 
 	if (!is_list && !is_drop)
-		return err_set(err, ERR_USAGE, "say list, or drop and one NAME (see --help)");
+		return err_set(
+		    err, ERR_USAGE, "say list, or drop and one NAME (see umavez group --help)");
 	if (sources_open(&command->sources, "group", &sources, err) < 0)
 		return -1;
 	rc = is_list ? list(command, &sources, err) : drop(command, &sources, words->words[1], err);

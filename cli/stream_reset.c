@@ -189,7 +189,8 @@ static int run(void *config, const struct option_words *words, struct err *err)
 
 	if (words->n != 2 || strcmp(words->words[0], "reset") != 0 ||
 	    !parse_shard(words->words[1], &shard))
-		return err_set(err, ERR_USAGE, "say reset and a shard's number (see --help)");
+		return err_set(
+		    err, ERR_USAGE, "say reset and a shard's number (see umavez stream --help)");
 	return reset(config, shard, err);
 }
 
