@@ -122,8 +122,9 @@ static const char *holder_of(const struct doctor *d, const char *group, unsigned
 
 static char *start_advice(const char *consumer)
 {
-	return mem_printf("start umavez-consumer --consumer %s; or umavez consumer forget %s, if "
-			  "it will never come back",
+	return mem_printf(
+	    "start umavez-consumer --consumer %s; if one runs, its log says why it "
+	    "holds no shard; or umavez consumer forget %s, if it will never come back",
 	    consumer, consumer);
 }
 

@@ -111,6 +111,7 @@ static void check_work(void)
 	diagnosis_check_finds(
 	    world, NULL, "after 0-0, and nobody reads: nothing from there", "warn groups");
 	STORY_SAYS(world, 1, "consumer forget shop, if it will never come back", "", "doctor");
+	STORY_SAYS(world, 1, "if one runs, its log says why it holds no shard; or", "", "doctor");
 	STORY_SAYS(world, 1, "group drop mailer --destroy, if nobody ever will", "", "doctor");
 	story_consumer_lease(world, "shop", shard, "consumer-1");
 	diagnosis_check_finds(world, NULL, "none of 2 registered groups lags", "ok groups");
