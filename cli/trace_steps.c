@@ -85,6 +85,15 @@ static int64_t add_positions(const struct trace *t, struct trace_verdict *v, int
 	return last_ms;
 }
 
+/* A row that comes again raises the position of an inbox row, which keeps its times: what was
+ * applied before that position's tick was applied from an earlier one. */
+static int64_t republished_ms(const struct trace_consumer *c)
+{
+	bool raised = c->applied && c->applied_ms < stream_id_bigint(c->stream_id.ms);
+
+	return raised ? TRACE_UNKNOWN : c->published_ms;
+}
+
 /* Consumers that got it from a later row of the same id tell that there is one. */
 static void add_republished(const struct trace *t, struct trace_verdict *v)
 {
@@ -99,7 +108,7 @@ static void add_republished(const struct trace *t, struct trace_verdict *v)
 		told = c->stream_id;
 		add(v,
 		    (struct trace_step){
-			.kind = STEP_REPUBLISHED, .at_ms = c->published_ms, .stream_id = told},
+			.kind = STEP_REPUBLISHED, .at_ms = republished_ms(c), .stream_id = told},
 		    TRACE_UNKNOWN);
 	}
 }

@@ -195,6 +195,25 @@ static void check_lost(void)
 	free(position);
 }
 
+/* Published at a time that is not known, rather than when it first was. */
+static void check_applied_then_republished(void)
+{
+	story_clean(world);
+	story_cursor(world, "entitlements", 0);
+	int64_t row = story_receive(world, "app_store", "n1", "p1"), tick = story_tick(world, 0);
+	story_publish(world, 0, tick, row);
+	story_apply(world, "entitlements", 0, tick, row);
+	CHECK_INT(world_int(world, "SELECT intake.republish(ARRAY[%" PRId64 "])", row), 1);
+	row = world_int(world, "SELECT max(id) FROM intake.outbox");
+	tick = story_tick(world, 0);
+	story_publish(world, 0, tick, row);
+	world_sql(world, "UPDATE effects.inbox SET processed_at = processed_at - interval '1 s'");
+	story_apply(world, "entitlements", 0, tick, row);
+	STORY_SAYS(world, 0, "\n  republished  ? ", "", "trace", "n1");
+	traced_check_steps(
+	    world, "n1", "received committed ticked published republished delivered applied");
+}
+
 static void check_trimmed(void)
 {
 	int64_t row, tick, next;
@@ -222,6 +241,7 @@ static const struct check checks[] = {
     {"a discarded one, and why", check_discarded},
     {"published again", check_published_again},
     {"lost, then republished", check_lost},
+    {"applied, then republished", check_applied_then_republished},
     {"trimmed", check_trimmed},
     {NULL, NULL},
 };
