@@ -2,6 +2,7 @@
 
 #include "simulate/outside.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

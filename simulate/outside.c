@@ -1,7 +1,8 @@
 #include "simulate/outside.h"
 
 #include "simulate_text.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

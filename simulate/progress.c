@@ -1,7 +1,8 @@
 #include "simulate/progress.h"
 
 #include "cli/print.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

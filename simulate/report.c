@@ -2,7 +2,7 @@
 
 #include "cli/print.h"
 #include "simulate/outside.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

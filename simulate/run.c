@@ -2,7 +2,7 @@
 
 #include "simulate/dead_letters.h"
 #include "simulate/report.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,11 @@
 
 #include "simulate/dead_letters.h"
 #include "simulate/handler.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdio.h>

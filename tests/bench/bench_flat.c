@@ -7,9 +7,10 @@
 #include "tests/bench/ground.h"
 #include "tests/bench/resources.h"
 #include "tests/bench/trend.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/http.h"
 #include "tests/support/load.h"
+#include "tests/support/pause.h"
 #include "tests/support/witness.h"
 
 #include <signal.h>

@@ -10,7 +10,8 @@
 #include "tests/bench/results.h"
 #include "tests/bench/svg.h"
 #include "tests/bench/table.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #include "tests/bench/fleet.h"
 #include "tests/bench/netns.h"
 #include "tests/bench/takeover.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
 
 #include <inttypes.h>

@@ -8,8 +8,9 @@
 #include "consumer_text.h"
 #include "tests/bench/contestant.h"
 #include "tests/bench/pgbench.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
+#include "tests/support/pause.h"
 
 #include <stdlib.h>
 

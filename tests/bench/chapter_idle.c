@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "tests/bench/contestant.h"
 #include "tests/bench/resources.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #define STATEMENTS "pg_stat_statements"
 #define SETTLE_MS 2000

@@ -10,8 +10,9 @@
 #include "tests/bench/observer.h"
 #include "tests/bench/resources.h"
 #include "tests/support/copy.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
+#include "tests/support/pause.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #include "tests/bench/generator.h"
 #include "tests/bench/limit_chains.h"
 #include "tests/bench/pgbench.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
 
 #include <stdlib.h>

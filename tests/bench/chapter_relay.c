@@ -6,7 +6,9 @@
 #include "tests/bench/entries.h"
 #include "tests/bench/limit_append.h"
 #include "tests/bench/limit_outbox.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  */
 #include "common/clock.h"
 #include "tests/bench/contestant.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #define READY_MS 30000
 

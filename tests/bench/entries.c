@@ -1,7 +1,7 @@
 #include "tests/bench/entries.h"
 
 #include "common/stream_id.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <stdlib.h>
 #include <string.h>

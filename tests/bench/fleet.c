@@ -1,6 +1,7 @@
 #include "tests/bench/fleet.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 #include "tests/support/witness.h"
 
 #include <signal.h>

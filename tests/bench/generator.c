@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "tests/bench/wall.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/http.h"
 
 #include <errno.h>

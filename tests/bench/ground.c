@@ -1,8 +1,9 @@
 #include "tests/bench/ground.h"
 
 #include "bench_text.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/http.h"
+#include "tests/support/text.h"
 #include "tests/support/witness.h"
 
 #include <signal.h>

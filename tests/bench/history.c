@@ -1,7 +1,8 @@
 #include "tests/bench/history.h"
 
 #include "bench_text.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <unistd.h>

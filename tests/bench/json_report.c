@@ -1,7 +1,7 @@
 #include "tests/bench/json_report.h"
 
 #include "tests/bench/goals.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <jansson.h>
 #include <math.h>

@@ -6,8 +6,10 @@
 #include "relay/batch.h"
 #include "relay/script.h"
 #include "relay_text.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "producer/chain.h"
 #include "producer/jws.h"
 #include "producer/trust.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/signer.h"
 
 #include <pthread.h>

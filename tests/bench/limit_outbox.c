@@ -2,7 +2,8 @@
 
 #include "common/clock.h"
 #include "relay_text.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdio.h>

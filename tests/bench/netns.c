@@ -1,7 +1,8 @@
 #include "tests/bench/netns.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <sched.h>

@@ -3,7 +3,7 @@
 #include "common/stream_id.h"
 #include "tests/bench/wall.h"
 #include "tests/support/copy.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

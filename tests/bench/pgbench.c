@@ -1,7 +1,9 @@
 #include "tests/bench/pgbench.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 #include "tests/bench/program.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 #include "tests/bench/requests.h"
 
 #include "tests/support/copy.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/load_private.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,8 @@
 #include "tests/bench/resources.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <dirent.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "tests/bench/svg.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <math.h>

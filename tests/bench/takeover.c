@@ -1,7 +1,8 @@
 #include "tests/bench/takeover.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
+#include "tests/support/pause.h"
 
 #include <inttypes.h>
 #include <math.h>

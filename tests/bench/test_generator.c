@@ -3,7 +3,7 @@
  */
 #include "tests/bench/generator.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <arpa/inet.h>
 #include <pthread.h>

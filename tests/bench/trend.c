@@ -1,6 +1,6 @@
 #include "tests/bench/trend.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,9 @@
 #include "tests/chaos/report.h"
 #include "tests/chaos/scene.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <getopt.h>
 #include <inttypes.h>

@@ -1,7 +1,8 @@
 #include "tests/chaos/faults.h"
 #include "tests/chaos/scene.h"
 #include "tests/crash/streams.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <signal.h>

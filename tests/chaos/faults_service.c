@@ -1,6 +1,6 @@
 #include "tests/chaos/faults.h"
 #include "tests/chaos/scene.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 #include "tests/chaos/scene.h"
 
 #include "tests/crash/streams.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 #include "tests/chaos/schedule.h"
 
 #include "common/clock.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <stdlib.h>
 

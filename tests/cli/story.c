@@ -1,7 +1,8 @@
 #include "tests/cli/story.h"
 
 #include "tests/schema/notes.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
 #include "tests/support/cluster.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdio.h>

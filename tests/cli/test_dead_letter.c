@@ -3,7 +3,6 @@
  */
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <stdio.h>

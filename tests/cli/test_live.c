@@ -4,7 +4,7 @@
 #include "tests/cli/story.h"
 #include "tests/cli/traced.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/signer.h"
 #include "tests/support/world.h"
 

@@ -4,7 +4,7 @@
 #include "schema/schema.h"
 #include "tests/schema/notes.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <pthread.h>

@@ -3,9 +3,10 @@
  */
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdlib.h>

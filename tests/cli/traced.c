@@ -2,7 +2,7 @@
 
 #include "tests/cli/story.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,7 @@
 #include "tests/common/pooler.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

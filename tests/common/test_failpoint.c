@@ -2,6 +2,7 @@
 #include "common/failpoint.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <signal.h>

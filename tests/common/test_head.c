@@ -1,7 +1,7 @@
 #include "common/head.h"
 
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

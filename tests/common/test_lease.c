@@ -5,6 +5,7 @@
 #include "tests/common/keepers.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <signal.h>
 

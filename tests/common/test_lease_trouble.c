@@ -5,6 +5,8 @@
 #include "tests/common/keepers.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 

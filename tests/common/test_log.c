@@ -2,7 +2,7 @@
 #include "common/log.h"
 #include "common/utf8.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <fcntl.h>
 #include <jansson.h>

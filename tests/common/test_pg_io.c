@@ -1,7 +1,7 @@
 #include "common/clock.h"
 #include "common/pg.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/world.h"
 
 #include <linux/sockios.h>

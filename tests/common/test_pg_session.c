@@ -3,7 +3,9 @@
 #include "common/schema_version.h"
 #include "tests/common/pooler.h"
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <dirent.h>

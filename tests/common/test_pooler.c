@@ -4,8 +4,10 @@
  * do, and leaves nothing half done.
  */
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/pg_server.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <errno.h>

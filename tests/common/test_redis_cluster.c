@@ -3,7 +3,7 @@
 #include "tests/common/client.h"
 #include "tests/support/check.h"
 #include "tests/support/cluster.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -5,7 +5,8 @@
 #include "common/redis.h"
 #include "tests/common/client.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "common/clock.h"
 #include "common/redis.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/sentinels.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <signal.h>

@@ -2,6 +2,8 @@
 #include "common/service.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <poll.h>

@@ -1,6 +1,6 @@
 #include "tests/consumer/restored.h"
 
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 #include "tests/consumer/stage.h"
 
 #include "consumer_stage_text.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/http.h"
+#include "tests/support/text.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

@@ -4,8 +4,9 @@
  */
 #include "consumer_text.h"
 #include "tests/consumer/stage.h"
+#include "tests/support/die.h"
 #include "tests/support/explain.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

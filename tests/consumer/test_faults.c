@@ -2,6 +2,7 @@
 #include "tests/consumer/stage.h"
 
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * of those behind the last message. */
 #include "tests/consumer/stage.h"
 
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

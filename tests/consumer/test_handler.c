@@ -1,7 +1,7 @@
 /* Handlers: the default one, a user's own, and what the process says of its work. */
 #include "tests/consumer/stage.h"
 
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

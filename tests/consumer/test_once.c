@@ -1,7 +1,8 @@
 /* Effects happen once and in order, whoever dies when. */
 #include "tests/consumer/stage.h"
 
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -5,6 +5,8 @@
 #include "tests/consumer/stage.h"
 
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

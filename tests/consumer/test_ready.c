@@ -1,9 +1,9 @@
 /* What a consumer says at its start, and by /readyz, when it cannot do its work. */
 #include "tests/consumer/stage.h"
-#include "tests/support/files.h"
 #include "tests/support/proc.h"
 #include "tests/support/proxy.h"
 #include "tests/support/refusal.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

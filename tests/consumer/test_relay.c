@@ -2,8 +2,6 @@
  * loses everything, while rows keep coming. */
 #include "tests/consumer/stage.h"
 
-#include "tests/support/files.h"
-
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 #include "tests/crash/effects_db.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 #include "world_text.h"
 
 #include <stdarg.h>

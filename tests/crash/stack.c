@@ -1,5 +1,6 @@
 #include "tests/crash/stack.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "tests/crash/streams.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/invariants.h"
 
 #include <string.h>

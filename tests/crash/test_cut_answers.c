@@ -3,7 +3,6 @@
  * and neither lost nor done again.
  */
 #include "tests/crash/stack.h"
-#include "tests/support/files.h"
 #include "tests/support/proxy.h"
 
 #include <stdio.h>

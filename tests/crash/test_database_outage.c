@@ -4,8 +4,9 @@
  */
 #include "common/clock.h"
 #include "tests/crash/stack.h"
-#include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 #include "tests/crash/stack.h"
 #include "tests/crash/streams.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <signal.h>
 #include <stdio.h>

@@ -6,7 +6,9 @@
 #include "tests/crash/stack.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
 #include "tests/support/proxy.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdio.h>

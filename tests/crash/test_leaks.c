@@ -7,6 +7,7 @@
 #include "tests/crash/streams.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdio.h>

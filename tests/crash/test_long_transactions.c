@@ -4,7 +4,9 @@
  */
 #include "common/clock.h"
 #include "tests/crash/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -9,7 +9,9 @@
 #include "tests/crash/streams.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <signal.h>

@@ -3,8 +3,9 @@
  * purchase and in entitlement.
  */
 #include "tests/crash/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -6,7 +6,8 @@
 #include "common/clock.h"
 #include "tests/crash/stack.h"
 #include "tests/crash/streams.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -4,8 +4,10 @@
  */
 #include "tests/crash/stack.h"
 #include "tests/crash/streams.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -3,8 +3,9 @@
  * them that it is new, and it has one row of each kind and one effect.  B21.
  */
 #include "tests/crash/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>

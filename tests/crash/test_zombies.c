@@ -6,6 +6,8 @@
 #include "common/clock.h"
 #include "tests/crash/stack.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

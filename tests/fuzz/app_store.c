@@ -8,6 +8,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/files.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,9 @@
 
 #include "common/memory.h"
 #include "common/utf8.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

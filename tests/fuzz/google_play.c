@@ -6,6 +6,7 @@
 #include "tests/support/files.h"
 #include "tests/support/signer.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

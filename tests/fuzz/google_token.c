@@ -7,6 +7,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/files.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* A compact JWS; or, if it begins with a brace, the JSON of a header that we encode. */
 #include "producer/jws.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/support/files.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* The header on the first line, the body behind it. */
 #include "producer/stripe_signature.h"
 #include "tests/fuzz/fuzz.h"
-#include "tests/support/files.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 #include "tests/producer/chain_fixture.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,9 @@
 #include "tests/producer/deliver.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 #include "tests/producer/google_keys.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <openssl/bio.h>
 #include <openssl/core_names.h>

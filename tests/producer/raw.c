@@ -2,9 +2,10 @@
 
 #include "tests/producer/deliver.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/http.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,8 +1,9 @@
 #include "tests/producer/stage.h"
 
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/http.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

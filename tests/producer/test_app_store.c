@@ -1,8 +1,8 @@
 /* Whose signature is taken, over what, for which time and in which form. */
 #include "tests/producer/apple_fixture.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #include "common/hex.h"
 #include "tests/producer/apple_fixture.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "producer/app_store_map.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,10 @@
 #include "producer/jws.h"
 #include "tests/producer/apple_fixture.h"
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 #include "tests/producer/deliver.h"
 #include "tests/producer/stage.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <poll.h>

@@ -6,7 +6,8 @@
 #include "tests/producer/raw.h"
 #include "tests/producer/stage.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 #include "producer/fetch.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/stub_server.h"
 
 #include <pthread.h>

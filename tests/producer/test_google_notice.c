@@ -2,7 +2,7 @@
 #include "tests/producer/google_keys.h"
 #include "tests/producer/play.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,11 @@
 #include "producer/google_token.h"
 #include "tests/producer/google_keys.h"
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/stub_server.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,9 @@
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <pthread.h>

@@ -2,7 +2,9 @@
 #include "tests/producer/google_keys.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/stub_server.h"
+#include "tests/support/text.h"
 
 #include <openssl/rsa.h>
 #include <stdlib.h>

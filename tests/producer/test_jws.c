@@ -2,7 +2,9 @@
 #include "producer/base64.h"
 #include "producer/jws.h"
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

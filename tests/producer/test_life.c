@@ -1,11 +1,12 @@
 #include "tests/producer/deliver.h"
 #include "tests/producer/stage.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
 #include "tests/support/port.h"
 #include "tests/support/proc.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <netinet/in.h>

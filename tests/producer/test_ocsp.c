@@ -5,10 +5,13 @@
 #include "producer/ocsp.h"
 #include "producer/trust.h"
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_jws.h"
 #include "tests/support/test_responder.h"
+#include "tests/support/text.h"
 
 #include <openssl/ocsp.h>
 #include <stdlib.h>

@@ -3,10 +3,11 @@
 #include "tests/producer/deliver.h"
 #include "tests/producer/stage.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/signer.h"
 #include "tests/support/test_jws.h"
 #include "tests/support/test_responder.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdlib.h>

@@ -6,6 +6,7 @@
 #include "tests/support/http.h"
 #include "tests/support/signer.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 #include "tests/support/files.h"
 #include "tests/support/http.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdio.h>

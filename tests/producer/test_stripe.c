@@ -1,7 +1,7 @@
 #include "producer/stripe.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/signer.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "producer/json.h"
 #include "tests/producer/stripe_expect.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

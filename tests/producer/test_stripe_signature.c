@@ -2,7 +2,9 @@
 #include "common/hex.h"
 #include "producer/stripe_signature.h"
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <jansson.h>
 #include <openssl/hmac.h>

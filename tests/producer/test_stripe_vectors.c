@@ -1,7 +1,8 @@
 /* Events and objects that Stripe has published, or sent. */
 #include "tests/producer/stripe_expect.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <dirent.h>
 #include <stdlib.h>

@@ -3,7 +3,8 @@
 #include "relay/chain.h"
 #include "relay/outbox.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "tests/relay/stack.h"
 
-#include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

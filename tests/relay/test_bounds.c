@@ -1,6 +1,6 @@
 /* How long the stream may get: pausing, what a flush brings back, and large events. */
 #include "tests/relay/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <signal.h>
 #include <stdlib.h>

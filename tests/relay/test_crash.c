@@ -2,7 +2,8 @@
  * nothing. */
 #include "common/clock.h"
 #include "tests/relay/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdio.h>

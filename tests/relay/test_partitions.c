@@ -6,8 +6,9 @@
 #include "relay_text.h"
 #include "tests/relay/stack.h"
 #include "tests/schema/past.h"
+#include "tests/support/die.h"
 #include "tests/support/explain.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

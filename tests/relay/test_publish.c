@@ -1,7 +1,8 @@
 /* Rows in, entries out: order and completeness while transactions are long, aborted and nested. */
 #include "common/clock.h"
 #include "tests/relay/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 
 #include <pthread.h>
 #include <stdio.h>

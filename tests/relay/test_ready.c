@@ -4,6 +4,7 @@
 #include "tests/support/files.h"
 #include "tests/support/proxy.h"
 #include "tests/support/refusal.h"
+#include "tests/support/text.h"
 
 #include <signal.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 #include "relay/stream.h"
 #include "relay_text.h"
 #include "tests/relay/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <pthread.h>
 #include <signal.h>

@@ -1,6 +1,8 @@
 /* What was trimmed comes again when a consumer asks for it. */
 #include "tests/relay/stack.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <hiredis/hiredis.h>
 #include <signal.h>

@@ -3,7 +3,6 @@
  */
 #include "tests/relay/stack.h"
 #include "tests/schema/past.h"
-#include "tests/support/files.h"
 
 #include <stdlib.h>
 #include <string.h>

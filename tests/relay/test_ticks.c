@@ -4,7 +4,7 @@
 #include "relay/outbox.h"
 #include "tests/relay/bench.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <stdio.h>
 

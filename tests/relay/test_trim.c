@@ -1,7 +1,7 @@
 /* What may be trimmed: what every group has acknowledged, and only that. */
 #include "relay/trim.h"
 #include "tests/relay/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/pause.h"
 
 #include <hiredis/hiredis.h>
 #include <signal.h>

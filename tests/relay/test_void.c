@@ -3,7 +3,7 @@
  * Redis brings their entries back.
  */
 #include "tests/relay/stack.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <hiredis/hiredis.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 #include "tests/schema/notes.h"
 
 #include "common/pg_array.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <stdint.h>
 #include <string.h>

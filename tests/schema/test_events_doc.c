@@ -4,6 +4,7 @@
 #include "producer/notification.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdio.h>

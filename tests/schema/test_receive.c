@@ -4,7 +4,6 @@
  */
 #include "tests/schema/notes.h"
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/world.h"
 
 #include <pthread.h>

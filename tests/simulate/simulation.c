@@ -1,7 +1,9 @@
 #include "tests/simulate/simulation.h"
 
 #include "tests/support/check.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <dirent.h>

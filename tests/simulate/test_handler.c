@@ -4,6 +4,7 @@
 #include "tests/simulate/simulation.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

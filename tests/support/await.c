@@ -1,4 +1,5 @@
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/world.h"
 
 #include <stdio.h>

@@ -1,8 +1,10 @@
 #include "tests/support/cluster.h"
 
 #include "common/redis_redirect.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <errno.h>

@@ -1,7 +1,8 @@
 /* A slot of a cluster on its way: https://redis.io/commands/cluster-setslot/ */
 #include "tests/support/cluster.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/redis_server.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

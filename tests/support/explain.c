@@ -1,6 +1,7 @@
 #include "tests/support/explain.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <jansson.h>
 #include <stdlib.h>

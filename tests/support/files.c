@@ -1,49 +1,14 @@
 #include "tests/support/files.h"
 
+#include "tests/support/die.h"
+#include "tests/support/text.h"
+
 #include <errno.h>
 #include <ftw.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-void die(const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	fprintf(stderr, "%s: ", program_invocation_short_name);
-	vfprintf(stderr, fmt, args);
-	fputc('\n', stderr);
-	va_end(args);
-	exit(EXIT_FAILURE);
-}
-
-char *text_format(const char *fmt, ...)
-{
-	va_list args;
-	char *text;
-	int n;
-
-	va_start(args, fmt);
-	n = vasprintf(&text, fmt, args);
-	va_end(args);
-	if (n < 0)
-		die("out of memory");
-	return text;
-}
-
-int64_t text_count(const char *text, const char *part)
-{
-	int64_t n = 0;
-
-	for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
-		n++;
-	return n;
-}
 
 const char *temp_root(void)
 {
@@ -132,28 +97,4 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 void tree_remove(const char *path)
 {
 	nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
-
-int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void sleep_ms(int64_t ms)
-{
-	struct timespec wait = {ms / 1000, ms % 1000 * 1000000};
-
-	while (nanosleep(&wait, &wait) < 0 && errno == EINTR)
-		;
-}
-
-void poll_pause(int64_t since_ms)
-{
-	const int64_t least_ms = 5, most_ms = 20;
-	int64_t part_ms = (now_ms() - since_ms) / 16;
-
-	sleep_ms(part_ms < least_ms ? least_ms : part_ms > most_ms ? most_ms : part_ms);
 }

@@ -1,6 +1,7 @@
 #include "tests/support/http.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 
 #include <curl/curl.h>
 #include <errno.h>

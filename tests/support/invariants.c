@@ -1,6 +1,7 @@
 #include "tests/support/invariants.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,8 +1,10 @@
 #include "tests/support/load.h"
 
 #include "common/clock.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/load_private.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 #include "common/clock.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/load_private.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 

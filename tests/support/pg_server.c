@@ -1,7 +1,9 @@
 #include "tests/support/pg_server.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/programs.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <pwd.h>

@@ -1,6 +1,6 @@
 #include "tests/support/port.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

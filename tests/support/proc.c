@@ -1,6 +1,9 @@
 #include "tests/support/proc.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,9 @@
 #include "tests/support/programs.h"
 
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <glob.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/proxy_private.h"
+#include "tests/support/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

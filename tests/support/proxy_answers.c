@@ -1,6 +1,6 @@
 #include "tests/support/proxy_answers.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <arpa/inet.h>
 #include <event2/buffer.h>

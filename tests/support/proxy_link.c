@@ -1,4 +1,5 @@
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 #include "tests/support/proxy_private.h"
 
 #include <netinet/in.h>

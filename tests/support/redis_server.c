@@ -1,9 +1,11 @@
 #include "tests/support/redis_server.h"
 
 #include "schema_text.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/port.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,8 +1,10 @@
 #include "tests/support/sentinels.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/port.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <errno.h>
 #include <hiredis/hiredis.h>

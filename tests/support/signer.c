@@ -1,10 +1,12 @@
 #include "tests/support/signer.h"
 
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
 #include "tests/support/signer_private.h"
 #include "tests/support/test_ca.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/signer_private.h"
 #include "tests/support/test_jws.h"
+#include "tests/support/text.h"
 
 #include <jansson.h>
 #include <openssl/core_names.h>

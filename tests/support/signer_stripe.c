@@ -1,6 +1,7 @@
 #include "common/hex.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/signer_private.h"
+#include "tests/support/text.h"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>

@@ -1,6 +1,7 @@
 #include "tests/support/stub_server.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

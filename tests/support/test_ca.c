@@ -1,6 +1,7 @@
 #include "tests/support/test_ca.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <openssl/ec.h>
 #include <openssl/ocsp.h>

@@ -5,6 +5,7 @@
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

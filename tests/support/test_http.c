@@ -1,6 +1,6 @@
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/http.h"
+#include "tests/support/pause.h"
 #include "tests/support/stub_server.h"
 
 #include <stdlib.h>

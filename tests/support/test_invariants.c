@@ -3,7 +3,6 @@
  * in one way after another, each in a transaction that is rolled back.
  */
 #include "tests/support/check.h"
-#include "tests/support/files.h"
 #include "tests/support/invariants.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "tests/support/test_jws.h"
 
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <openssl/core_names.h>
 #include <openssl/ec.h>

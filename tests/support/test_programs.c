@@ -4,6 +4,7 @@
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/programs.h"
+#include "tests/support/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,9 @@
  */
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/pause.h"
 #include "tests/support/proxy.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <errno.h>

@@ -2,6 +2,7 @@
 #include "tests/support/files.h"
 #include "tests/support/port.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 #include "tests/support/world_private.h"
 
 #include <arpa/inet.h>

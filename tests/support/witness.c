@@ -1,7 +1,7 @@
 #include "tests/support/witness.h"
 
 #include "tests/support/copy.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "world_text.h"
 
 #include <stdio.h>

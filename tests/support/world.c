@@ -1,8 +1,10 @@
 #include "tests/support/cluster.h"
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/proc.h"
 #include "tests/support/seed.h"
 #include "tests/support/sentinels.h"
+#include "tests/support/text.h"
 #include "tests/support/world_private.h"
 
 #include <dirent.h>

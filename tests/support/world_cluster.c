@@ -1,5 +1,5 @@
 #include "tests/support/cluster.h"
-#include "tests/support/files.h"
+#include "tests/support/text.h"
 #include "tests/support/world_private.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 #include "tests/support/proxy.h"
+#include "tests/support/text.h"
 #include "tests/support/world_private.h"
 
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 #include "common/redis_redirect.h"
 #include "tests/support/cluster.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 #include "tests/support/world_private.h"
 
 #include <stdarg.h>

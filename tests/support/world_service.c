@@ -1,7 +1,9 @@
+#include "tests/support/die.h"
 #include "tests/support/files.h"
 #include "tests/support/http.h"
 #include "tests/support/port.h"
 #include "tests/support/proc.h"
+#include "tests/support/text.h"
 #include "tests/support/world_private.h"
 
 #include <signal.h>

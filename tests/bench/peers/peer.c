@@ -3,7 +3,8 @@
 #include "common/pg.h"
 #include "common/redis_url.h"
 #include "peers_text.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -6,10 +6,12 @@
 #include "common/clock.h"
 #include "tests/bench/peers/peer.h"
 #include "tests/bench/peers/probe.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/pause.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
 #define BATCH 1000

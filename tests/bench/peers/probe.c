@@ -2,7 +2,7 @@
 
 #include "common/clock.h"
 #include "common/pg.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -7,7 +7,8 @@
 #include "common/pg.h"
 #include "schema/schema.h"
 #include "tests/bench/peers/peer.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
+#include "tests/support/text.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
