@@ -3,6 +3,7 @@
 #include "common/gate.h"
 #include "common/memory.h"
 #include "common/metric.h"
+#include "common/notify.h"
 #include "common/option.h"
 
 #include <arpa/inet.h>
@@ -24,7 +25,8 @@
 #include <unistd.h>
 
 /* For a few who ask now and then: Prometheus, an orchestrator, an operator. */
-enum { MAX_CONNECTIONS = 64, MAX_BODY = 1024, REQUEST_MS = 5000, RESUME_MS = 500 };
+enum { MAX_CONNECTIONS = 64, MAX_BODY = 1024, REQUEST_MS = 5000 };
+enum { RESUME_MS = 500, ANNOUNCE_MS = 50 };
 enum { BACKLOG = 64, REASON_SIZE = 256 };
 
 struct admin {
@@ -34,7 +36,8 @@ struct admin {
 	struct event_base *base;
 	struct evhttp *http;
 	struct gate *gate;
-	struct event *stop, *resume;
+	struct event *stop, *resume, *announce;
+	char told[REASON_SIZE]; /* to the service manager: why not ready */
 	int stop_fd;
 	int port;
 	char *path; /* of a unix socket */
@@ -204,6 +207,36 @@ static void on_resume(evutil_socket_t fd, short what, void *arg)
 	gate_resume(a->gate);
 }
 
+/* Until it was ready once: from then on /readyz and the metrics tell. */
+static void on_announce(evutil_socket_t fd, short what, void *arg)
+{
+	struct admin *a = arg;
+	char reason[REASON_SIZE] = "", text[REASON_SIZE + 20];
+
+	(void)fd;
+	(void)what;
+	if (a->ready(a->ctx, reason, sizeof(reason))) {
+		notify_tell("READY=1\nSTATUS=ready");
+		event_del(a->announce);
+	} else if (strcmp(reason, a->told) != 0) {
+		snprintf(text, sizeof(text), "STATUS=%s", reason);
+		notify_tell(text);
+		memcpy(a->told, reason, sizeof(reason));
+	}
+}
+
+static int set_up_announce(struct admin *a, struct err *err)
+{
+	const struct timeval every = {0, ANNOUNCE_MS * 1000};
+
+	if (!notify_wanted())
+		return 0;
+	a->announce = event_new(a->base, -1, EV_PERSIST, on_announce, a);
+	if (!a->announce || event_add(a->announce, &every) < 0)
+		return err_set(err, ERR_FATAL, "event loop: out of memory");
+	return 0;
+}
+
 /* No descriptor left: it would be called again at once, for ever. */
 static void on_accept_error(struct evconnlistener *listener, void *http)
 {
@@ -249,6 +282,8 @@ static int set_up(struct admin *a, int fd, struct err *err)
 	/* All, so that what we refuse is answered by us, with 405. */
 	evhttp_set_allowed_methods(a->http, 0xffff);
 	evhttp_set_gencb(a->http, serve, a);
+	if (set_up_announce(a, err) < 0)
+		return -1;
 	return set_up_gate(a, fd, err);
 }
 
@@ -327,6 +362,8 @@ void admin_close(struct admin *a)
 		event_free(a->stop);
 	if (a->resume)
 		event_free(a->resume);
+	if (a->announce)
+		event_free(a->announce);
 	if (a->http)
 		evhttp_free(a->http);
 	gate_free(a->gate);

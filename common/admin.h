@@ -2,7 +2,8 @@
  * admin.h - GET /livez, /readyz and /metrics, on a thread of its own.
  *
  * For loopback or a private network.  /livez: the process can answer. /readyz: it makes progress
- * (200 or 503 with the reason, one line). /metrics: Prometheus text.
+ * (200 or 503 with the reason, one line). /metrics: Prometheus text.  The service manager is told
+ * (notify.h) as soon as /readyz is 200, and before that why it is not.
  */
 #ifndef UMAVEZ_ADMIN_H
 #define UMAVEZ_ADMIN_H

@@ -4,6 +4,7 @@
 #include "common/failpoint.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/notify.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -153,7 +154,8 @@ bool service_stopping(void)
 
 void service_stop(void)
 {
-	atomic_store(&process.stopping, true);
+	if (!atomic_exchange(&process.stopping, true))
+		notify_tell("STOPPING=1\nSTATUS=stopping");
 	raise_event(process.stop_fd);
 }
 

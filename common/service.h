@@ -39,7 +39,7 @@ int service_refuse(const struct err *err);
 	}
 
 /* SIGTERM or SIGINT came, or service_stop() was called. Any thread. A second signal exits at once,
- * with status 1. */
+ * with status 1. The service manager is told (notify.h). */
 bool service_stopping(void);
 void service_stop(void);
 
