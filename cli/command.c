@@ -11,6 +11,7 @@ const struct command commands[] = {
 	command_dead_letter},
     {"doctor", "Check servers, schemas and rights, and say what to change", command_doctor},
     {"group", "List consumer groups, or forget one", command_group},
+    {"health", "Ask a service whether it makes progress", command_health},
     {"migrate", "Create or upgrade the database schemas", command_migrate},
     {"rebase", "Adopt a PostgreSQL cluster that replaces the old one", command_rebase},
     {"reconcile", "Prove that every message is applied or accounted for", command_reconcile},

@@ -23,6 +23,7 @@ int command_consumer(int argc, char **argv);
 int command_dead_letter(int argc, char **argv);
 int command_doctor(int argc, char **argv);
 int command_group(int argc, char **argv);
+int command_health(int argc, char **argv);
 int command_migrate(int argc, char **argv);
 int command_rebase(int argc, char **argv);
 int command_reconcile(int argc, char **argv);

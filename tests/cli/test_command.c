@@ -19,6 +19,15 @@ static void check_run(const char *const *args, int status, const char *in_out, c
 	free(err);
 }
 
+/* What the help of a command has.  What is simulated has servers of its own, and health asks one.
+ */
+static const char *help_has(const char *command)
+{
+	if (strcmp(command, "simulate") == 0)
+		return "--kill-random";
+	return strcmp(command, "health") == 0 ? "--admin-listen" : "DATABASE_URL";
+}
+
 static void check_help(void)
 {
 	check_run((const char *const[]){"--help", NULL}, 0, "Usage: umavez COMMAND", "");
@@ -29,9 +38,7 @@ static void check_help(void)
 	check_run((const char *const[]){"--version", NULL}, 0, "umavez " UMAVEZ_VERSION "\n", "");
 	for (const struct command *c = commands; c->name; c++) {
 		check_run((const char *const[]){"--help", NULL}, 0, c->name, "");
-		/* What is simulated has servers of its own. */
-		check_run((const char *const[]){c->name, "--help", NULL}, 0,
-		    strcmp(c->name, "simulate") == 0 ? "--kill-random" : "DATABASE_URL", "");
+		check_run((const char *const[]){c->name, "--help", NULL}, 0, help_has(c->name), "");
 		check_run((const char *const[]){c->name, "--version", NULL}, 0, UMAVEZ_VERSION, "");
 	}
 }
