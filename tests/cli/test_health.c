@@ -6,6 +6,7 @@
 #include "tests/support/check.h"
 #include "tests/support/files.h"
 #include "tests/support/stub_server.h"
+#include "tests/support/text.h"
 #include "tests/support/world.h"
 
 #include <stdatomic.h>

@@ -4,6 +4,7 @@
 #include "common/service.h"
 #include "tests/support/check.h"
 #include "tests/support/files.h"
+#include "tests/support/text.h"
 
 #include <poll.h>
 #include <stdatomic.h>

@@ -6,7 +6,7 @@
  * not answered in time.
  */
 #include "tests/support/load.h"
-#include "tests/support/files.h"
+#include "tests/support/die.h"
 
 #include <stdio.h>
 #include <stdlib.h>
