@@ -3,8 +3,8 @@
  *
  * A lease avoids wasted work and holds nothing else: correctness rests on the constraints behind
  * the work (ARCHITECTURE.md, P8 and P11).  One thread keeps presence and leases by the database's
- * clock, at a third of the lease time and when something of somebody else ends, and starts and stops
- * one worker thread a shard:
+ * clock, at a third of the lease time and when something of somebody else ends, and starts and
+ * stops one worker thread a shard:
  *
  *   free ──claim──▶ held ──expired, surplus or stopping──▶ leaving ──worker returned──▶ free
  *

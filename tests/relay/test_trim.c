@@ -76,6 +76,7 @@ static void slowest_group_decides(void)
 	CHECK(stack_await_length(w, 31)); /* the last one acknowledged stays */
 	CHECK_INT(stack_read_group(w, "slow", 50, 50), 30);
 	CHECK(stack_await_length(w, 1)); /* the newest entry of ours stays */
+	CHECK(stack_await_shard_metric(relay, "trimmed_total", 49));
 	CHECK_INT(stack_shard_metric(relay, "trimmed_total"), 49);
 	CHECK_INT(
 	    world_int(w, "SELECT count(*) FROM intake.stream_group WHERE acknowledged_id = 50"), 2);
