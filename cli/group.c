@@ -18,8 +18,8 @@ struct group_command {
 
 static const struct option options[] = {
     SOURCES_OPTIONS(offsetof(struct group_command, sources)),
-    {"shard", OPT_INT, offsetof(struct group_command, shard), "-1", "Only this shard (all)", 0, -1,
-	1023, NULL, NULL},
+    {"shard", OPT_INT, offsetof(struct group_command, shard), "-1", "Only this shard (all)",
+	OPT_UNSET, -1, 1023, NULL, NULL},
     {"destroy", OPT_BOOL, offsetof(struct group_command, destroy), "off",
 	"drop: also destroy the group in Redis", 0, 0, 0, NULL, NULL},
     {"yes", OPT_BOOL, offsetof(struct group_command, yes), "off",

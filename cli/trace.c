@@ -19,7 +19,7 @@ static const struct option options[] = {
     {"consumer", OPT_NAME, offsetof(struct trace_command, consumer), NULL,
 	"Only this consumer (all that have a cursor)", 0, 0, 0, NULL, NULL},
     {"shard", OPT_INT, offsetof(struct trace_command, shard), "-1",
-	"Only this shard, for a stream ID (all)", 0, -1, 1023, NULL, NULL},
+	"Only this shard, for a stream ID (all)", OPT_UNSET, -1, 1023, NULL, NULL},
     {"json", OPT_BOOL, offsetof(struct trace_command, json), "off",
 	"One object a message, one a line, for programs", 0, 0, 0, NULL, NULL},
     {NULL, OPT_STRING, 0, NULL, NULL, 0, 0, 0, NULL, NULL},

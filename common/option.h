@@ -37,6 +37,7 @@ enum option_type {
 enum option_flag {
 	OPT_REQUIRED = 1, /* no value is ERR_USAGE */
 	OPT_SECRET = 2,   /* never printed */
+	OPT_UNSET = 4,    /* the fallback stands for no value: the help does not tell it */
 };
 
 struct option_list {

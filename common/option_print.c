@@ -84,7 +84,7 @@ static void print_option(const struct option *row)
 		printf("%*sor from a file: --%s-file PATH\n", HELP_COLUMN, "", row->name);
 	if (row->flags & OPT_REQUIRED)
 		print_note("", "required");
-	else if (row->fallback && *row->fallback != '-') /* -1 is none: the help says so */
+	else if (row->fallback && !(row->flags & OPT_UNSET))
 		print_note("default: ", row->fallback);
 	print_variable(row);
 }
