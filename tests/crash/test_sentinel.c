@@ -8,7 +8,7 @@
 #include "tests/support/files.h"
 
 #define FAILOVERS 2
-#define NOTIFICATIONS 500
+#define NOTIFICATIONS 1000
 #define PER_SECOND 100
 #define MISSED 20
 #define SHARDS 4
